@@ -1,0 +1,105 @@
+"""One configuration of torch.compile, and the product of several options."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+OptionValue = str | int | float | bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Arguments of `torch.compile`; `None` leaves an argument at torch's own default.
+
+    `mode` and `options` exclude each other, as in torch itself.
+    `dynamic`: None = auto, True = on, False = off.
+    """
+
+    backend: str = "inductor"
+    mode: str | None = None
+    options: Mapping[str, OptionValue] | None = None
+    dynamic: bool | None = None
+    fullgraph: bool = False
+
+    @property
+    def label(self) -> str:
+        """A short name, unique among the configurations of one comparison."""
+        parts = [self.mode or "default"] if self.backend == "inductor" else [self.backend]
+        if self.backend != "inductor" and self.mode not in (None, "default"):
+            parts.append(str(self.mode))
+        if self.options:
+            parts = [] if self.backend == "inductor" else parts
+            parts += [f"{key}={value}" for key, value in self.options.items()]
+        if self.dynamic is not None:
+            parts.append("dynamic" if self.dynamic else "static")
+        if self.fullgraph:
+            parts.append("fullgraph")
+        return " · ".join(parts)
+
+    @property
+    def snippet(self) -> str:
+        """The line of code that makes this configuration."""
+        arguments = ["model"]
+        if self.backend != "inductor":
+            arguments.append(f'backend="{self.backend}"')
+        if self.mode not in (None, "default"):
+            arguments.append(f'mode="{self.mode}"')
+        if self.options:
+            arguments.append(f"options={dict(self.options)!r}")
+        if self.dynamic is not None:
+            arguments.append(f"dynamic={self.dynamic}")
+        if self.fullgraph:
+            arguments.append("fullgraph=True")
+        return f"model = torch.compile({', '.join(arguments)})"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "backend": self.backend,
+            "mode": self.mode,
+            "options": dict(self.options) if self.options else None,
+            "dynamic": self.dynamic,
+            "fullgraph": self.fullgraph,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Config:
+        return cls(
+            backend=str(value.get("backend") or "inductor"),
+            mode=value.get("mode"),
+            options=value.get("options") or None,
+            dynamic=value.get("dynamic"),
+            fullgraph=bool(value.get("fullgraph", False)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """Sets of options; their product is what gets compared."""
+
+    modes: Sequence[str | None] = ("default",)
+    dynamics: Sequence[bool | None] = (None,)
+    fullgraphs: Sequence[bool] = (False,)
+    backends: Sequence[str] = ("inductor",)
+    options: Mapping[str, OptionValue] | None = field(default=None)
+
+    def product(self) -> list[Config]:
+        """Every configuration once, in the order the options were given."""
+        modes: Sequence[str | None] = (None,) if self.options else self.modes
+        configs: list[Config] = []
+        for backend, mode, dynamic, fullgraph in itertools.product(
+            self.backends, modes, self.dynamics, self.fullgraphs
+        ):
+            # torch accepts modes for inductor only
+            config = Config(
+                backend=backend,
+                mode=mode if backend == "inductor" else None,
+                options=self.options,
+                dynamic=dynamic,
+                fullgraph=fullgraph,
+            )
+            if config not in configs:
+                configs.append(config)
+        return configs
