@@ -1,0 +1,1 @@
+"""The window: it shows what the runs tell, and never computes or measures itself."""
