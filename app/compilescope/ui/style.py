@@ -109,7 +109,8 @@ QTabBar::tab:focus { color: $accent; }
 QHeaderView { background: $panel; border: none; }
 QHeaderView::section { background: $panel; color: $muted; border: none; border-bottom: 1px solid $border;
     padding: 5px 8px; font-weight: 600; }
-QTableView, QTreeView, QListView, QListWidget { background: $field; border: none; selection-background-color: $selection;
+QTableView, QTreeView, QListView, QListWidget {
+    background: $field; border: none; selection-background-color: $selection;
     selection-color: $text; }
 QTableView { gridline-color: transparent; }
 QTableView::item, QListView::item { padding: 0 4px; border: none; }

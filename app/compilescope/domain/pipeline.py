@@ -1,0 +1,170 @@
+"""The compiler's pipeline as one run went, or goes, through it: seven steps with state, time and what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from compilescope.domain import units
+from compilescope.domain.run import COMPILED, EAGER, PhaseRow, ProcessStory, Run, StageRow
+
+_GROUPS = {
+    "Dynamo": ("dynamo", "guards"),
+    "AOTAutograd": ("aot", "backward"),
+    "Inductor": ("inductor", "codegen"),
+    "Kernels": ("kernels", "autotune"),
+    "CUDA graphs": ("cudagraphs",),
+}
+_SCRIPT_STAGES = ("start", "load", "eager")
+_MEASURE_STAGES = ("check", "warm_up", "measure", "profile")
+NAMES = ("Script", *_GROUPS, "Measured")
+
+
+class State(str, Enum):
+    """What a step is doing. ABSENT: this configuration does not use it."""
+
+    WAITING = "waiting"
+    ON = "on"
+    DONE = "done"
+    FAILED = "failed"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step. `began` is the `at` since which it is on, for a clock that goes on between events."""
+
+    name: str
+    state: State = State.WAITING
+    duration_s: float | None = None
+    began: float | None = None
+    detail: str = ""
+
+
+def pipeline(run: Run | None, process: ProcessStory | None = None) -> tuple[Step, ...]:
+    """The steps of a run's process; by default of the one that is on, or of the cold one when the run is over."""
+    if run is None:
+        return tuple(Step(name=name) for name in NAMES)
+    story = process or (run.story if run.is_over else run.processes[-1] if run.processes else None)
+    if story is None:
+        return tuple(Step(name=name) for name in NAMES)
+    return (_script(run, story), *_compiler(run, story), _measured(run, story))
+
+
+def self_times(phases: list[PhaseRow], now: float) -> dict[str, float]:
+    """Seconds per group, each second counted once, for the innermost phase that was on."""
+    totals: dict[str, float] = {}
+    stacks: dict[int | None, list[PhaseRow]] = {}
+    for phase in phases:
+        duration = _duration(phase, now)
+        stack = stacks.setdefault(phase.thread, [])
+        del stack[phase.depth :]
+        if stack:
+            group = stack[-1].group
+            totals[group] = totals.get(group, 0.0) - duration
+        totals[phase.group] = totals.get(phase.group, 0.0) + duration
+        stack.append(phase)
+    return {group: max(total, 0.0) for group, total in totals.items()}
+
+
+def _duration(row: PhaseRow | StageRow, now: float) -> float:
+    return row.duration_s if row.duration_s is not None else max(now - row.began, 0.0)
+
+
+def _script(run: Run, story: ProcessStory) -> Step:
+    detail = ""
+    if story.workload:
+        detail = units.plural(len(story.workload.inputs), "input")
+    return _staged("Script", _SCRIPT_STAGES, run, story, detail)
+
+
+def _measured(run: Run, story: ProcessStory) -> Step:
+    pairs = min(len(story.samples(side).seconds) for side in (EAGER, COMPILED))
+    return _staged("Measured", _MEASURE_STAGES, run, story, units.plural(pairs, "block") if pairs else "")
+
+
+def _staged(name: str, stages: tuple[str, ...], run: Run, story: ProcessStory, detail: str) -> Step:
+    rows = [row for row in story.stages if row.name in stages]
+    if not rows:
+        return Step(name=name, state=State.FAILED if _failed_in(run, stages) else State.WAITING)
+    total = sum(_duration(row, story.last_at) for row in rows)
+    open_row = next((row for row in rows if row.duration_s is None), None)
+    if _failed_in(run, stages):
+        state = State.FAILED
+    elif open_row is None:
+        later = [row for row in story.stages if row.name not in stages and row.began >= rows[-1].began]
+        is_last = name == "Measured" and not later and not run.is_over
+        state = State.ON if is_last or ((not later and name == "Script") and not run.is_over) else State.DONE
+    else:
+        state = State.DONE if run.is_over else State.ON
+    began = open_row.began if open_row and state is State.ON else None
+    return Step(name=name, state=state, duration_s=total, began=began, detail=detail)
+
+
+def _failed_in(run: Run, stages: tuple[str, ...]) -> bool:
+    error = run.error
+    return run.is_over and run.outcome != "finished" and error is not None and error.stage in stages
+
+
+def _compiler(run: Run, story: ProcessStory) -> list[Step]:
+    compile_rows = [row for row in story.stages if row.name == "compile"]
+    if not compile_rows:
+        failed = _failed_in(run, ("compile",))
+        return [Step(name=name, state=State.FAILED if failed and name == "Dynamo" else State.WAITING) for name in _GROUPS]
+    times = self_times(story.phases, story.last_at)
+    is_on = compile_rows[-1].duration_s is None and not run.is_over
+    open_groups = [phase.group for phase in story.phases if phase.duration_s is None] if is_on else []
+    innermost = open_groups[-1] if open_groups else "dynamo" if is_on else ""
+    failed = _failed_in(run, ("compile",))
+    steps = []
+    for name, groups in _GROUPS.items():
+        seconds = sum(times.get(group, 0.0) for group in groups)
+        known = any(group in times for group in groups)
+        state = State.ON if innermost in groups else State.DONE if known else State.WAITING
+        if state is State.WAITING and not is_on:
+            state = State.ABSENT
+        steps.append(
+            Step(
+                name=name,
+                state=state,
+                duration_s=seconds if known else None,
+                began=story.last_at if state is State.ON else None,
+                detail=_detail(name, run, story),
+            )
+        )
+    return _with_failure(steps) if failed else steps
+
+
+def _with_failure(steps: list[Step]) -> list[Step]:
+    """The last step that was reached is the one that failed."""
+    reached = [index for index, step in enumerate(steps) if step.state in (State.ON, State.DONE)]
+    last = reached[-1] if reached else 0
+    steps[last] = Step(name=steps[last].name, state=State.FAILED, duration_s=steps[last].duration_s)
+    return steps
+
+
+def _detail(name: str, run: Run, story: ProcessStory) -> str:
+    if name == "Dynamo":
+        breaks = sum(row.count for row in story.graph_breaks.values())
+        parts = [units.plural(story.graphs, "graph")] if story.graphs or story.has_compiled else []
+        return ", ".join(parts + ([units.plural(breaks, "break")] if breaks else []))
+    if name == "AOTAutograd":
+        return units.plural(story.ops, "operation") if story.ops else ""
+    if name == "Inductor":
+        hits = sum(1 for row in story.cache if row.cache == "fx_graph" and row.state == "hit")
+        return units.plural(hits, "cache hit") if hits else ""
+    if name == "Kernels":
+        return units.plural(len(story.kernels), "kernel") if story.kernels else ""
+    return _cudagraphs(run, story)
+
+
+def _cudagraphs(run: Run, story: ProcessStory) -> str:
+    recorded = sum(1 for row in story.cudagraphs if row.state == "recorded")
+    if recorded:
+        return f"{recorded} recorded"
+    if any(row.state == "skipped" for row in story.cudagraphs):
+        return "skipped"
+    device = story.workload.device if story.workload else None
+    if device == "cpu" or (device is None and run.workload.device == "cpu"):
+        return "not on a CPU"
+    return "" if run.config.mode in ("reduce-overhead", "max-autotune") else "not asked for"

@@ -1,0 +1,113 @@
+"""What the window knows; panels read it, and hear of changes through its signals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from compilescope.domain import events as e
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.run import Run
+from compilescope.domain.scan import Scan, scan
+from compilescope.ui.selection import Selection
+
+
+class AppState(QObject):
+    """One setter a fact; a signal only when the fact really changed."""
+
+    script_changed = Signal()
+    selection_changed = Signal()
+    environment_changed = Signal()
+    inspection_changed = Signal()
+    comparison_changed = Signal()
+    run_changed = Signal(str)  # run id; a run's content has grown
+    shown_run_changed = Signal()
+    activity_changed = Signal()
+
+    def __init__(self, selection: Selection, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.selection = selection
+        self.script: Path | None = None
+        self.scan: Scan | None = None
+        self.environment: e.Environment | None = None
+        self.environment_problem = ""
+        self.inspection: e.WorkloadReady | None = None
+        self.inspection_error: e.RunError | None = None
+        self.comparison: Comparison | None = None
+        self.shown_id: str | None = None
+        self.running_id: str | None = None
+        self.is_busy = False
+        self.is_inspecting = False
+        self.is_stopping = False
+        self._follows = True
+
+    @property
+    def runs(self) -> list[Run]:
+        return self.comparison.runs if self.comparison else []
+
+    @property
+    def shown(self) -> Run | None:
+        """The run whose details the panes show."""
+        return self.run(self.shown_id)
+
+    def run(self, run_id: str | None) -> Run | None:
+        return next((run for run in self.runs if run.id == run_id), None)
+
+    def set_script(self, path: Path) -> None:
+        """Read what the script offers, by its text alone. The script is not run."""
+        self.script = path
+        self.scan = scan(path)
+        self.inspection = None
+        self.inspection_error = None
+        self.comparison = None
+        self.shown_id = None
+        self.script_changed.emit()
+        self.comparison_changed.emit()
+        self.shown_run_changed.emit()
+
+    def set_selection(self, selection: Selection) -> None:
+        if selection != self.selection:
+            self.selection = selection
+            self.selection_changed.emit()
+
+    def set_environment(self, environment: e.Environment | None, problem: str = "") -> None:
+        self.environment = environment
+        self.environment_problem = problem
+        self.environment_changed.emit()
+
+    def set_inspection(self, workload: e.WorkloadReady | None, error: e.RunError | None = None) -> None:
+        if (workload, error) != (self.inspection, self.inspection_error):
+            self.inspection = workload
+            self.inspection_error = error
+            self.inspection_changed.emit()
+
+    def set_comparison(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.shown_id = comparison.runs[0].id if comparison.runs else None
+        self._follows = True
+        self.comparison_changed.emit()
+        self.shown_run_changed.emit()
+
+    def show_run(self, run_id: str) -> None:
+        """The user's own choice; from now on the panes stay with it."""
+        self._follows = False
+        self._show(run_id)
+
+    def set_running(self, run_id: str | None) -> None:
+        """The run in progress; the panes go along until the user has chosen a run."""
+        self.running_id = run_id
+        if run_id and self._follows:
+            self._show(run_id)
+        self.activity_changed.emit()
+
+    def set_activity(self, *, busy: bool, inspecting: bool = False, stopping: bool = False) -> None:
+        before = (self.is_busy, self.is_inspecting, self.is_stopping)
+        self.is_busy, self.is_inspecting, self.is_stopping = busy, inspecting, stopping
+        if before != (busy, inspecting, stopping):
+            self.activity_changed.emit()
+
+    def _show(self, run_id: str) -> None:
+        if run_id != self.shown_id:
+            self.shown_id = run_id
+            self.shown_run_changed.emit()
