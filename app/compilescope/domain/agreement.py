@@ -1,0 +1,40 @@
+"""Whether a run's compiled results agree with eager's, from all checks of all its processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compilescope.domain.run import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Whether results agree, and the evidence. `verdict`: match, differ, nondeterministic, not_checked."""
+
+    verdict: str = "not_checked"
+    subject: str | None = None
+    backend: str | None = None
+    max_abs_error: float | None = None
+    reference_ratio: float | None = None
+    detail: str = ""
+
+
+def agreement(run: Run) -> Agreement:
+    """The worst verdict on the configuration's own backend; rows of other backends only place a difference."""
+    rows = [row for p in run.processes for row in p.numerics]
+    own = [row for row in rows if row.backend in (None, run.config.backend)]
+    for verdict in ("differ", "nondeterministic", "match"):
+        matching = [row for row in own if row.verdict == verdict]
+        if not matching:
+            continue
+        worst = max(matching, key=lambda row: row.max_abs_error or 0.0)
+        stage = next((row.backend for row in rows if row.verdict == "differ" and row.backend), None)
+        return Agreement(
+            verdict=verdict,
+            subject=worst.subject,
+            backend=stage if verdict == "differ" else None,
+            max_abs_error=worst.max_abs_error,
+            reference_ratio=max((row.reference_ratio for row in matching if row.reference_ratio is not None), default=None),
+            detail=worst.detail,
+        )
+    return Agreement(detail=next((row.detail for row in own if row.detail), ""))

@@ -1,0 +1,273 @@
+"""What was measured of one run, from its events: medians, speedup, first calls, break-even, memory, GPU busy share."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from compilescope.domain import statistics
+from compilescope.domain.agreement import Agreement, agreement
+from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
+from compilescope.domain.statistics import Interval, Pairs
+
+# below this share of busy time the GPU waits for Python more than launches can overlap
+LAUNCH_BOUND_SHARE = 0.7
+
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """Seconds per call of one side. `median` is the geometric mean of each process's median; the rest is of all
+    blocks (or calls)."""
+
+    median: float
+    p05: float
+    p95: float
+    samples: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakEven:
+    """When compiling has paid for itself: the call, and the time until then. `low` and `high` follow the speedup's
+    interval."""
+
+    calls: float
+    calls_low: float
+    calls_high: float
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeMeasures:
+    """One size of a shape sweep. `recompiles`: compiles that this size caused, where that is known."""
+
+    shape: int
+    eager: Summary | None
+    compiled: Summary | None
+    speedup: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures:
+    """Every figure of a run; seconds and bytes, None where unknown."""
+
+    clock: str | None = None
+    eager: Summary | None = None
+    compiled: Summary | None = None
+    eager_latency: Summary | None = None
+    compiled_latency: Summary | None = None
+    eager_gpu_busy_s: float | None = None
+    compiled_gpu_busy_s: float | None = None
+    eager_launches: float | None = None
+    compiled_launches: float | None = None
+    speedup: Interval | None = None
+    process_speedups: tuple[tuple[str, Interval], ...] = ()
+    processes_disagree: bool | None = None
+    stopped_by: str | None = None
+    void_blocks: int = 0
+    eager_first_call_s: float | None = None
+    cold_first_call_s: float | None = None
+    warm_first_call_s: float | None = None
+    cold_break_even: BreakEven | None = None
+    warm_break_even: BreakEven | None = None
+    eager_peak_bytes: int | None = None
+    compiled_peak_bytes: int | None = None
+    compile_peak_bytes: int | None = None
+    numerics: Agreement = Agreement()
+    shapes: tuple[ShapeMeasures, ...] = ()
+
+    @property
+    def eager_busy_share(self) -> float | None:
+        """The share of the time per call in which the GPU ran kernels."""
+        return _share(self.eager_gpu_busy_s, self.eager)
+
+    @property
+    def compiled_busy_share(self) -> float | None:
+        return _share(self.compiled_gpu_busy_s, self.compiled)
+
+    @property
+    def launch_bound(self) -> bool | None:
+        """Whether the compiled side leaves the GPU waiting for Python; None where that is not known."""
+        share = self.compiled_busy_share
+        return None if share is None or self.clock != "cuda_event" else share < LAUNCH_BOUND_SHARE
+
+
+_measured: weakref.WeakKeyDictionary[Run, tuple[int, Measures]] = weakref.WeakKeyDictionary()
+
+
+def measure(run: Run) -> Measures:
+    """The run's figures as of now; the same object until the run changes.
+
+    While the run goes on, the interval comes from a cheaper estimate of the spread within processes.
+    """
+    revision = run.revision["all"]
+    known = _measured.get(run)
+    if known is None or known[0] != revision:
+        known = _measured[run] = (revision, _measure(run))
+    return known[1]
+
+
+def seconds_saved(measures: Measures) -> float | None:
+    """Seconds that a compiled call saves; negative where it costs."""
+    if measures.eager is None or measures.compiled is None:
+        return None
+    return measures.eager.median - measures.compiled.median
+
+
+def _measure(run: Run) -> Measures:
+    processes = run.processes
+    pairs = _pairs(processes)
+    speedup = _speedup(run, pairs)
+    eager, compiled = _summary(processes, EAGER), _summary(processes, COMPILED)
+    cold, warm = _first_call(run.cold, COMPILED), _first_call(run.warm, COMPILED)
+    return Measures(
+        clock=_clock(processes),
+        eager=eager,
+        compiled=compiled,
+        eager_latency=_summary(processes, EAGER, measure="latency"),
+        compiled_latency=_summary(processes, COMPILED, measure="latency"),
+        eager_gpu_busy_s=_mean(p.gpu_busy[EAGER].seconds for p in processes if EAGER in p.gpu_busy),
+        compiled_gpu_busy_s=_mean(p.gpu_busy[COMPILED].seconds for p in processes if COMPILED in p.gpu_busy),
+        eager_launches=_mean(p.gpu_busy[EAGER].launches for p in processes if EAGER in p.gpu_busy),
+        compiled_launches=_mean(p.gpu_busy[COMPILED].launches for p in processes if COMPILED in p.gpu_busy),
+        speedup=speedup,
+        process_speedups=_process_speedups(processes),
+        processes_disagree=statistics.disagree(pairs),
+        stopped_by=_stopped_by(processes),
+        void_blocks=sum(len({row.block for row in p.voids}) for p in processes),
+        eager_first_call_s=_first_call(run.story, EAGER),
+        cold_first_call_s=cold,
+        warm_first_call_s=warm,
+        cold_break_even=_break_even(cold, eager, speedup),
+        warm_break_even=_break_even(warm, eager, speedup),
+        eager_peak_bytes=_peak(processes, EAGER, "steady"),
+        compiled_peak_bytes=_peak(processes, COMPILED, "steady"),
+        compile_peak_bytes=_peak(processes, COMPILED, "first_call"),
+        numerics=agreement(run),
+        shapes=_shapes(run),
+    )
+
+
+def _pairs(processes: Sequence[ProcessStory], shape: int = 0) -> list[Pairs]:
+    """Blocks that both sides have, process by process; a process without any is left out."""
+    found = []
+    for process in processes:
+        eager, compiled = (process.samples(side, shape=shape) for side in (EAGER, COMPILED))
+        other = dict(zip(compiled.blocks, compiled.seconds, strict=True))
+        both = [
+            (seconds, other[block])
+            for block, seconds in zip(eager.blocks, eager.seconds, strict=True)
+            if seconds > 0 and other.get(block, 0.0) > 0
+        ]
+        if both:
+            found.append(Pairs(eager=[one for one, _ in both], compiled=[two for _, two in both]))
+    return found
+
+
+def _speedup(run: Run, pairs: Sequence[Pairs]) -> Interval | None:
+    return statistics.ratio_interval(pairs, resamples=statistics.RESAMPLES if run.is_over else 0)
+
+
+def _summary(
+    processes: Sequence[ProcessStory], side: str, *, shape: int = 0, measure: str = "back_to_back"
+) -> Summary | None:
+    found = [p.samples(side, shape=shape, measure=measure).seconds for p in processes]
+    groups = [kept for seconds in found if (kept := [value for value in seconds if value > 0])]
+    if not groups:
+        return None
+    everything = [value for group in groups for value in group]
+    return Summary(
+        median=statistics.geometric_mean([statistics.median(group) for group in groups]),
+        p05=statistics.quantile(everything, 0.05),
+        p95=statistics.quantile(everything, 0.95),
+        samples=len(everything),
+    )
+
+
+def _process_speedups(processes: Sequence[ProcessStory]) -> tuple[tuple[str, Interval], ...]:
+    found = []
+    for process in processes:
+        for pairs in _pairs([process]):
+            interval = statistics.quick_interval(pairs.eager, pairs.compiled)
+            if interval:
+                found.append((process.start, interval))
+    return tuple(found)
+
+
+def _clock(processes: Sequence[ProcessStory]) -> str | None:
+    clocks = {series.clock for p in processes for key, series in p.series.items() if key[2] == "back_to_back"}
+    return clocks.pop() if len(clocks) == 1 else None
+
+
+def _stopped_by(processes: Sequence[ProcessStory]) -> str | None:
+    """What ended the timing: the interval only where it did so in every process."""
+    stops = [p.measured[0].stop for p in processes if 0 in p.measured]
+    if not stops:
+        return None
+    return "interval" if all(stop == "interval" for stop in stops) else "budget"
+
+
+def _first_call(process: ProcessStory | None, side: str) -> float | None:
+    if process is None:
+        return None
+    calls = process.first_calls
+    found = calls.get((side, "step")) or calls.get((side, "forward"))
+    return found.duration_s if found else None
+
+
+def _break_even(first_call_s: float | None, eager: Summary | None, speedup: Interval | None) -> BreakEven | None:
+    """The calls after which compiling has paid off; None where it is not shown to save anything.
+
+    A call that the first one made anyway is taken off its cost.
+    """
+    if first_call_s is None or eager is None or speedup is None or speedup.low <= 1:
+        return None
+
+    def calls(ratio: float) -> float:
+        cost = max(first_call_s - eager.median / ratio, 0.0)
+        return max(cost / (eager.median * (1 - 1 / ratio)), 1.0)
+
+    value = calls(speedup.value)
+    return BreakEven(
+        calls=value,
+        calls_low=calls(speedup.high),
+        calls_high=calls(speedup.low),
+        seconds=value * eager.median,
+    )
+
+
+def _peak(processes: Sequence[ProcessStory], side: str, when: str) -> int | None:
+    """The largest peak of any process: device memory where there is a device, else resident memory."""
+    rows = [row for process in processes if (row := process.memory.get((side, when)))]
+    return _largest(row.rss_bytes if row.allocated_peak_bytes is None else row.allocated_peak_bytes for row in rows)
+
+
+def _largest(values: Iterable[_Number | None]) -> _Number | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _share(busy_s: float | None, whole: Summary | None) -> float | None:
+    return None if busy_s is None or whole is None else busy_s / whole.median
+
+
+def _shapes(run: Run) -> tuple[ShapeMeasures, ...]:
+    shapes = sorted({key[0] for p in run.processes for key in p.series if key[2] == "back_to_back"})
+    if len(shapes) < 2:
+        return ()
+    return tuple(
+        ShapeMeasures(
+            shape=shape,
+            eager=_summary(run.processes, EAGER, shape=shape),
+            compiled=_summary(run.processes, COMPILED, shape=shape),
+            speedup=statistics.ratio_interval(_pairs(run.processes, shape), resamples=0),
+        )
+        for shape in shapes
+    )

@@ -1,0 +1,277 @@
+"""A comparison as JSON values, schema 1: what files, history and other tools read.
+
+Keys are only ever added. None (null) means unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+import compilescope
+from compilescope.domain.comparison import Comparison, Recommendation, judge, recommend
+from compilescope.domain.measures import BreakEven, Measures, ShapeMeasures, Summary, measure
+from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, Run
+from compilescope.domain.statistics import NOISE_FLOOR, Interval
+
+SCHEMA = 1
+CUDAGRAPH_MODES = ("reduce-overhead", "max-autotune")
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """The whole comparison; runs that still go on are in it with what is known of them."""
+    runs = comparison.runs
+    workloads = [_workload(run) for run in runs]
+    workload = next((found for found in workloads if found["inputs"]), workloads[0] if workloads else None)
+    result: dict[str, Any] = finite(
+        {
+            "schema": SCHEMA,
+            "compilescope": compilescope.__version__,
+            "id": comparison.id,
+            "created": _instant(comparison.created),
+            "environment": next((found for run in runs if (found := _environment(run))), None),
+            "workload": workload,
+            "noise_floor": comparison.noise_floor,
+            "runs": [run_json(run, noise_floor=comparison.noise_floor, common=workload) for run in runs],
+            "recommendation": _recommendation(recommend(comparison)),
+        }
+    )
+    return result
+
+
+def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """One run; its workload only where that differs from `common`."""
+    measures, story, workload = measure(run), run.story, _workload(run)
+    verdict = judge(run, noise_floor)
+    return {
+        "id": run.id,
+        "label": run.label,
+        "config": run.config.to_json(),
+        "workload": None if workload == common else workload,
+        "outcome": run.outcome,
+        "error": _error(run),
+        "compile": _compile(run, measures),
+        "graph_breaks": [_graph_break(row) for row in story.graph_breaks.values()] if story else [],
+        "recompiles": [_recompile(row) for row in story.recompiles.values()] if story else [],
+        "recompile_limits": _recompile_limits(story),
+        "cache": _cache(run.cold),
+        "warm_cache": _cache(run.warm),
+        "cudagraphs": _cudagraphs(run),
+        "timing": _timing(measures),
+        "memory": {
+            "eager_peak_bytes": measures.eager_peak_bytes,
+            "compiled_peak_bytes": measures.compiled_peak_bytes,
+            "compile_peak_bytes": measures.compile_peak_bytes,
+        },
+        "numerics": _numerics(measures),
+        "break_even": _break_even(measures),
+        "shape_sweep": [_shape(row) for row in measures.shapes],
+        "warnings": _warnings(run),
+        "verdict": {"kind": verdict.kind, "summary": verdict.summary, "reasons": list(verdict.reasons)}
+        if verdict
+        else None,
+    }
+
+
+def finite(value: Any) -> Any:
+    """The same value with NaN and infinities as None, which JSON has no words for."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return value
+
+
+def _instant(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _environment(run: Run) -> dict[str, Any] | None:
+    found = next((process.environment for process in run.processes if process.environment), None)
+    if found is None:
+        return None
+    names = ("python", "torch", "triton", "device", "device_capability", "driver", "cuda", "cpu", "os", "compiler")
+    return {name: getattr(found, name) for name in names} | {"threads": found.threads}
+
+
+def _workload(run: Run) -> dict[str, Any]:
+    """What was measured, as the worker found it; as it was asked for until the worker has said."""
+    asked = run.workload
+    found = next((process.workload for process in run.processes if process.workload), None)
+    return {
+        "script": asked.script,
+        "entry": (found.entry if found else None) or asked.entry,
+        "phase": (found.phase if found else None) or asked.phase,
+        "precision": (found.precision if found else None) or asked.precision,
+        "device": (found.device if found else None) or asked.device,
+        "train_mode": asked.train_mode,
+        "inputs": [
+            {"name": row.name, "shape": None if row.shape is None else list(row.shape), "dtype": row.dtype}
+            for row in (found.inputs if found else ())
+        ],
+    }
+
+
+def _error(run: Run) -> dict[str, Any] | None:
+    error = run.error
+    if error is None:
+        return None
+    names = ("stage", "type", "message", "hint", "traceback", "file", "line")
+    return {name: getattr(error, name) for name in names}
+
+
+def _compile(run: Run, measures: Measures) -> dict[str, Any]:
+    story = run.story
+    known = story is not None and (story.has_compiled or bool(story.compiles))
+    return {
+        "eager_first_call_s": measures.eager_first_call_s,
+        "cold_first_call_s": measures.cold_first_call_s,
+        "warm_first_call_s": measures.warm_first_call_s,
+        "graphs": story.graphs if story and known else None,
+        "ops": story.ops if story and known else None,
+        "kernels": len(story.kernels) or None if story else None,
+        "phases": _phases(run.cold),
+        "warm_phases": _phases(run.warm),
+    }
+
+
+def _phases(process: ProcessStory | None) -> list[dict[str, Any]]:
+    return [
+        {"name": row.name, "group": row.group, "start_s": row.began, "duration_s": row.duration_s, "depth": row.depth}
+        for row in (process.phases if process else ())
+    ]
+
+
+def _graph_break(row: GraphBreakRow) -> dict[str, Any]:
+    names = ("id", "kind", "reason", "explanation", "file", "line", "function", "in_loop", "frame_skipped")
+    found: dict[str, Any] = {name: getattr(row.event, name) for name in names}
+    return found | {"hints": list(row.event.hints), "count": row.count}
+
+
+def _recompile(row: RecompileRow) -> dict[str, Any]:
+    names = ("function", "file", "line", "guard", "reason", "source", "dimension", "expected", "actual")
+    found: dict[str, Any] = {name: getattr(row.event, name) for name in names}
+    return found | {"count": row.count}
+
+
+def _recompile_limits(story: ProcessStory | None) -> list[dict[str, Any]]:
+    names = ("function", "file", "line", "limit", "reason")
+    return [{name: getattr(row, name) for name in names} for row in (story.recompile_limits if story else ())]
+
+
+def _cache(process: ProcessStory | None) -> dict[str, Any]:
+    """Lookups by cache; a cache that was never asked is not there."""
+    found: dict[str, Any] = {}
+    plural = {"hit": "hits", "miss": "misses", "bypass": "bypasses"}
+    for row in process.cache if process else ():
+        entry = found.setdefault(row.cache, {"hits": 0, "misses": 0, "bypasses": 0, "reasons": []})
+        if row.state in plural:
+            entry[plural[row.state]] += 1
+        if row.reason and row.reason not in entry["reasons"]:
+            entry["reasons"].append(row.reason)
+    return found
+
+
+def _cudagraphs(run: Run) -> dict[str, Any]:
+    story = run.story
+    rows = story.cudagraphs if story else []
+    skips = [{"reason": row.reason, "file": row.file, "line": row.line} for row in rows if row.state == "skipped"]
+    captured: bool | None = None
+    if any(row.state == "recorded" for row in rows):
+        captured = True
+    elif skips or (story and story.has_compiled and run.config.mode not in CUDAGRAPH_MODES and not run.config.options):
+        captured = False
+    return {"captured": captured, "skips": skips}
+
+
+def _timing(measures: Measures) -> dict[str, Any]:
+    return {
+        "clock": measures.clock,
+        "eager_ms": _summary(measures.eager),
+        "compiled_ms": _summary(measures.compiled),
+        "eager_latency_ms": _summary(measures.eager_latency),
+        "compiled_latency_ms": _summary(measures.compiled_latency),
+        "eager_gpu_busy_ms": _ms(measures.eager_gpu_busy_s),
+        "compiled_gpu_busy_ms": _ms(measures.compiled_gpu_busy_s),
+        "launch_bound": measures.launch_bound,
+        "speedup": _interval(measures.speedup),
+        "process_speedups": [{"start": start} | (_interval(row) or {}) for start, row in measures.process_speedups],
+        "processes_disagree": measures.processes_disagree,
+        "void_blocks": measures.void_blocks,
+        "stopped_by": measures.stopped_by,
+    }
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1e3
+
+
+def _summary(summary: Summary | None) -> dict[str, Any] | None:
+    if summary is None:
+        return None
+    return {
+        "median": summary.median * 1e3,
+        "p05": summary.p05 * 1e3,
+        "p95": summary.p95 * 1e3,
+        "samples": summary.samples,
+    }
+
+
+def _interval(interval: Interval | None) -> dict[str, Any] | None:
+    if interval is None:
+        return None
+    return {name: getattr(interval, name) for name in ("value", "low", "high", "confidence")}
+
+
+def _numerics(measures: Measures) -> dict[str, Any]:
+    names = ("verdict", "subject", "backend", "max_abs_error", "reference_ratio", "detail")
+    return {name: getattr(measures.numerics, name) for name in names}
+
+
+def _break_even(measures: Measures) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for start, row in (("cold", measures.cold_break_even), ("warm", measures.warm_break_even)):
+        found |= _break_even_of(start, row)
+    return found
+
+
+def _break_even_of(start: str, row: BreakEven | None) -> dict[str, Any]:
+    return {
+        f"{start}_calls": row.calls if row else None,
+        f"{start}_calls_low": row.calls_low if row else None,
+        f"{start}_calls_high": row.calls_high if row else None,
+        f"{start}_s": row.seconds if row else None,
+    }
+
+
+def _shape(row: ShapeMeasures) -> dict[str, Any]:
+    return {
+        "inputs": None,
+        "first_call_s": None,
+        "eager_ms": _ms(row.eager.median if row.eager else None),
+        "compiled_ms": _ms(row.compiled.median if row.compiled else None),
+        "speedup": _interval(row.speedup),
+        "recompiles": None,
+    }
+
+
+def _warnings(run: Run) -> list[dict[str, Any]]:
+    """What the worker warned of, once each."""
+    rows = {(row.code, row.message): row for process in run.processes for row in process.warnings}
+    return [{"code": row.code, "message": row.message, "hint": row.hint} for row in rows.values()]
+
+
+def _recommendation(found: Recommendation | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "config": found.config.to_json() if found.config else None,
+        "summary": found.summary,
+        "snippet": found.snippet or None,
+        "caveats": list(found.caveats),
+        "run": found.run_id,
+    }

@@ -1,0 +1,241 @@
+"""Medians, quantiles, and how sure the ratio of two medians is.
+
+A comparison is measured in few processes (two: cold and warm), each with many pairs of neighbouring eager and compiled
+blocks. What varies from block to block can be resampled [1]; what varies from process to process hardly, with two
+of them, although it is often the larger part [2, 3]: resampling two processes covers the truth about half the time.
+So blocks are bootstrapped (in runs of neighbours, since they are correlated [4]) within each process, and the spread
+between processes is a parameter with a weakly informative prior, as recommended for two groups [5, 6]; the prior's
+scale is the spread between stretches of the same process, which is the best hint of it that the data hold.
+
+[1] Efron, Tibshirani: An Introduction to the Bootstrap, 1993.
+[2] Kalibera, Jones: Rigorous Benchmarking in Reasonable Time, ISMM 2013.
+[3] Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance Evaluation, OOPSLA 2007.
+[4] Künsch: The Jackknife and the Bootstrap for General Stationary Observations, Annals of Statistics 17, 1989.
+[5] Friede, Röver, Wandel, Neuenschwander: Meta-analysis of two studies in the presence of heterogeneity,
+    Biometrical Journal 59, 2017.
+[6] Gelman: Prior distributions for variance parameters in hierarchical models, Bayesian Analysis 1, 2006.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+NOISE_FLOOR = 0.005
+WINDOWS = 8
+RESAMPLES = 400
+# a spread between processes below this is never assumed, however calm the series: alignment and placement in memory
+# differ from process to process and show in no series
+LEAST_SPREAD = 0.001
+
+_Z = 1.959964
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """An estimate and the range that holds the truth with this confidence."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float = CONFIDENCE
+
+    @property
+    def half_width(self) -> float:
+        """Half the range, relative to the value: 0.01 is "± 1 %"."""
+        return (self.high - self.low) / 2 / self.value
+
+    def contains(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def overlaps(self, other: Interval) -> bool:
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """The timed blocks of one process: `eager[i]` and `compiled[i]` are neighbours in time."""
+
+    eager: Sequence[float]
+    compiled: Sequence[float]
+
+    def __len__(self) -> int:
+        return min(len(self.eager), len(self.compiled))
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value; of an even number, the mean of the middle two."""
+    return _middle(sorted(values))
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` of all lie, linear between neighbours."""
+    ordered = sorted(values)
+    position = (len(ordered) - 1) * share
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The mean that ratios have: that of eager over that of compiled is the mean of their ratios."""
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def difference(interval: Interval | None, noise_floor: float = NOISE_FLOOR) -> str | None:
+    """Says "faster" or "slower" where a speedup's interval excludes 1 and its estimate lies beyond the noise floor."""
+    if interval is None or abs(interval.value - 1) <= noise_floor or interval.contains(1.0):
+        return None
+    return "faster" if interval.value > 1 else "slower"
+
+
+def quick_interval(eager: Sequence[float], compiled: Sequence[float]) -> Interval | None:
+    """The interval of eager over compiled within one process; None for fewer than three pairs.
+
+    Cheap enough to ask after every block. It knows nothing of other processes, so it may decide when to stop measuring
+    and nothing else.
+    """
+    pairs = Pairs(eager=eager, compiled=compiled)
+    if len(pairs) < 3:
+        return None
+    centre, windows = _log_ratio(pairs), _window_ratios(pairs)
+    half = _t(len(windows) - 1) * _deviation(windows) / math.sqrt(len(windows))
+    return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
+
+
+def ratio_interval(processes: Sequence[Pairs], *, seed: int = 0, resamples: int = RESAMPLES) -> Interval | None:
+    """The interval of eager over compiled from all processes; None for too few pairs.
+
+    The estimate is the geometric mean of each process's ratio of medians. `resamples` 0 takes a cheaper guess of the
+    spread within processes, for a table that is redrawn while the run goes on.
+    """
+    used = [pairs for pairs in processes if len(pairs)]
+    freedom = sum(len(pairs) - 1 for pairs in used)
+    if freedom < 2:
+        return None
+    ratios = [_log_ratio(pairs) for pairs in used]
+    variances = _variances(used, random.Random(seed), resamples)
+    widening = (_t(freedom) / _Z) ** 2
+    half = _half_width(ratios, [value * widening for value in variances], _prior_scale(used))
+    centre = math.fsum(ratios) / len(ratios)
+    half = max(half, max(abs(value - centre) for value in ratios))
+    return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
+
+
+def disagree(processes: Sequence[Pairs]) -> bool | None:
+    """Whether two processes' own intervals exclude each other; None where fewer than two can be told."""
+    intervals = [found for pairs in processes if (found := quick_interval(pairs.eager, pairs.compiled))]
+    if len(intervals) < 2:
+        return None
+    return any(not one.overlaps(other) for i, one in enumerate(intervals) for other in intervals[i + 1 :])
+
+
+def _middle(ordered: Sequence[float]) -> float:
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _log_ratio(pairs: Pairs) -> float:
+    size = len(pairs)
+    return math.log(median(pairs.eager[:size]) / median(pairs.compiled[:size]))
+
+
+def _window_ratios(pairs: Pairs) -> list[float]:
+    """The log ratio of each of some equal stretches of a process; of each pair where there are few."""
+    size = len(pairs)
+    count = WINDOWS if size >= 3 * WINDOWS else size // 3 if size >= 15 else size
+    edges = [size * i // count for i in range(count + 1)]
+    return [
+        _log_ratio(Pairs(eager=pairs.eager[a:b], compiled=pairs.compiled[a:b]))
+        for a, b in itertools.pairwise(edges)
+    ]
+
+
+def _deviation(values: Sequence[float]) -> float:
+    if len(values) < 2:
+        return 0.0
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _variances(processes: Sequence[Pairs], rng: random.Random, resamples: int) -> list[float]:
+    """The variance of each process's log ratio, by bootstrap; pooled over processes where one holds few pairs."""
+    if resamples and all(len(pairs) >= 10 for pairs in processes):
+        return [_bootstrap_variance(pairs, rng, resamples) for pairs in processes]
+    rows = [(len(windows), _deviation(windows) ** 2) for windows in map(_window_ratios, processes)]
+    pooled = math.fsum((n - 1) * variance for n, variance in rows) / sum(n - 1 for n, _ in rows)
+    return [pooled / n for n, _ in rows]
+
+
+def _bootstrap_variance(pairs: Pairs, rng: random.Random, resamples: int) -> float:
+    """Moving-block bootstrap: runs of about n^(1/3) neighbouring pairs are drawn until there are n."""
+    size = len(pairs)
+    run = max(1, round(size ** (1 / 3)))
+    # the variance of many pairs is small and its own error does not matter, so that long series cost no more
+    resamples = max(100, min(resamples, 120_000 // size))
+    eager, compiled = list(pairs.eager[:size]), list(pairs.compiled[:size])
+    starts = range(size - run + 1)
+    found = []
+    for _ in range(resamples):
+        drawn = rng.choices(starts, k=-(-size // run))
+        one = sorted([x for start in drawn for x in eager[start : start + run]])
+        two = sorted([x for start in drawn for x in compiled[start : start + run]])
+        found.append(math.log(_middle(one) / _middle(two)))
+    return _deviation(found) ** 2
+
+
+def _prior_scale(processes: Sequence[Pairs]) -> float:
+    windows = [_deviation(_window_ratios(pairs)) for pairs in processes if len(pairs) >= 10]
+    return max([LEAST_SPREAD, *windows])
+
+
+def _half_width(ratios: Sequence[float], variances: Sequence[float], scale: float) -> float:
+    """Half the central interval of the mean log ratio, over the posterior of the spread between processes.
+
+    The prior of the spread is a half t distribution with four degrees of freedom: it gives way where the processes
+    disagree.
+    """
+    farthest = 5 * (max(ratios) - min(ratios)) + 10 * scale
+    spreads = [farthest * (i / 80) ** 2 for i in range(81)]
+    # the grid is quadratic, so that a cell's width grows with its index
+    weights = [
+        max(i, 0.25) * (1 + (tau / scale) ** 2 / 4) ** -2.5 * _likelihood(ratios, variances, tau)
+        for i, tau in enumerate(spreads)
+    ]
+    deviations = [math.sqrt(math.fsum(v + tau**2 for v in variances)) / len(ratios) for tau in spreads]
+    return _mixture_quantile(weights, deviations)
+
+
+def _likelihood(ratios: Sequence[float], variances: Sequence[float], tau: float) -> float:
+    """The likelihood of a spread between processes, the common ratio integrated out."""
+    totals = [v + tau**2 + 1e-14 for v in variances]
+    precision = math.fsum(1 / total for total in totals)
+    mean = math.fsum(r / total for r, total in zip(ratios, totals, strict=True)) / precision
+    misfit = math.fsum((r - mean) ** 2 / total for r, total in zip(ratios, totals, strict=True))
+    return math.exp(-misfit / 2) / math.sqrt(math.prod(totals) * precision)
+
+
+def _mixture_quantile(weights: Sequence[float], deviations: Sequence[float]) -> float:
+    """The half width that leaves out 5 % of a mixture of centred normal distributions."""
+    whole = math.fsum(weights)
+    low, high = 0.0, 10 * max(deviations)
+    for _ in range(50):
+        half = (low + high) / 2
+        outside = math.fsum(
+            w * math.erfc(half / (sd * math.sqrt(2))) for w, sd in zip(weights, deviations, strict=True) if sd
+        )
+        low, high = (half, high) if outside > (1 - CONFIDENCE) * whole else (low, half)
+    return high
+
+
+def _t(freedom: int) -> float:
+    """The two-sided 95 % quantile of Student's distribution."""
+    if freedom <= len(_T):
+        return _T[max(freedom, 1) - 1]
+    # Cornish-Fisher expansion, right to three digits from here on
+    return _Z + (_Z**3 + _Z) / (4 * freedom) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * freedom**2)
