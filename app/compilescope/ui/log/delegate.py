@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRect, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
@@ -72,8 +72,8 @@ class LogDelegate(QStyledItemDelegate):
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        rect: QRect = option.rect  # type: ignore[attr-defined]
-        if option.state & _SELECTED:  # type: ignore[attr-defined]
+        rect: QRect = option.rect
+        if option.state & _SELECTED:
             painter.fillRect(rect, self._selection)
         painter.setFont(self.font)
         store, line, column = self._model.store, self._model.line(index.row()), index.column()
@@ -88,6 +88,3 @@ class LogDelegate(QStyledItemDelegate):
             return
         painter.setPen(self._muted)
         painter.drawText(rect, _FLAGS, store.label(line) if column == RUN else time_text(store.at(line)))
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(self.width(8), self.row_height)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
@@ -84,6 +85,10 @@ class LogModel(QAbstractTableModel):
     def line(self, row: int) -> int:
         """The number in the store of the line in a row."""
         return self._search.matches[row] if self._search else row
+
+    def shown_lines(self) -> Sequence[int] | None:
+        """The numbers of all lines in the rows; None where that is every line."""
+        return self._search.matches if self._search else None
 
     def text(self, row: int, column: int, limit: int | None = None) -> str:
         line = self.line(row)
