@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compilescope.domain.events import Numerics
 from compilescope.domain.run import Run
+
+# each backend adds one stage of the compiler to the one before it
+_STAGES = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +33,19 @@ def agreement(run: Run) -> Agreement:
         if not matching:
             continue
         worst = max(matching, key=lambda row: row.max_abs_error or 0.0)
-        stage = next((row.backend for row in rows if row.verdict == "differ" and row.backend), None)
+        ratios = [row.reference_ratio for row in matching if row.reference_ratio is not None]
         return Agreement(
             verdict=verdict,
             subject=worst.subject,
-            backend=stage if verdict == "differ" else None,
+            backend=_first_stage(rows) if verdict == "differ" else None,
             max_abs_error=worst.max_abs_error,
-            reference_ratio=max((row.reference_ratio for row in matching if row.reference_ratio is not None), default=None),
+            reference_ratio=max(ratios, default=None),
             detail=worst.detail,
         )
     return Agreement(detail=next((row.detail for row in own if row.detail), ""))
+
+
+def _first_stage(rows: Sequence[Numerics]) -> str | None:
+    """The earliest stage of the compiler whose results differ."""
+    differing = [row.backend for row in rows if row.verdict == "differ" and row.backend]
+    return min(differing, key=lambda name: _STAGES.index(name) if name in _STAGES else len(_STAGES), default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from compilescope.domain import statistics
@@ -76,7 +76,7 @@ class Measures:
     eager_peak_bytes: int | None = None
     compiled_peak_bytes: int | None = None
     compile_peak_bytes: int | None = None
-    numerics: Agreement = Agreement()
+    numerics: Agreement = field(default_factory=Agreement)
     shapes: tuple[ShapeMeasures, ...] = ()
 
     @property

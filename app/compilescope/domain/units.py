@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def duration(seconds: float | None) -> str:
     """A time with three significant digits: "840 ns", "12.4 ms", "3.21 s", "4 min 10 s", "2 h 5 min"."""
@@ -41,6 +43,16 @@ def size(count: int | None) -> str:
 def ratio(value: float | None) -> str:
     """A speedup: "1.84×"."""
     return "–" if value is None else f"{value:.3f}×" if 0.9 < value < 1.1 else f"{significant(value)}×"
+
+
+def speedup(value: float | None, half_width: float | None = None) -> str:
+    """A ratio with what it is uncertain by, both to the same digit: "1.84× ± 0.02"."""
+    if value is None or half_width is None:
+        return ratio(value)
+    if half_width < 0.0005:
+        return f"{value:.3f}× ± <0.001"
+    decimals = min(max(1 - math.floor(math.log10(half_width)), 0), 3)
+    return f"{value:.{decimals}f}× ± {half_width:.{decimals}f}"
 
 
 def percent(value: float | None) -> str:

@@ -1,0 +1,113 @@
+"""The columns that a comparison is read by: the same in Markdown and in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compilescope.domain import units
+
+JsonRun = Mapping[str, Any]
+
+VERDICTS = {
+    "faster": "faster",
+    "slower": "slower",
+    "no_difference": "no difference",
+    "not_compiled": "NOT COMPILED",
+    "incorrect": "INCORRECT",
+    "failed": "FAILED",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column: its title, the text of a run's cell, and whether it is set to the right."""
+
+    title: str
+    text: Callable[[JsonRun], str]
+    right: bool = True
+
+
+def at(value: Any, path: str) -> Any:
+    """The value at a dotted path; None where any part of the way is missing."""
+    for key in path.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def duration_ms(path: str) -> Callable[[JsonRun], str]:
+    """Text of a time that is stored in milliseconds."""
+
+    def text(run: JsonRun) -> str:
+        value = at(run, path)
+        return units.duration(None if value is None else value / 1e3)
+
+    return text
+
+
+def duration_s(path: str) -> Callable[[JsonRun], str]:
+    """Text of a time that is stored in seconds."""
+    return lambda run: units.duration(at(run, path))
+
+
+def number(path: str) -> Callable[[JsonRun], str]:
+    """Text of a whole number."""
+    return lambda run: units.count(at(run, path))
+
+
+def speedup(run: JsonRun) -> str:
+    """Text like "1.84× ± 0.02"."""
+    found = at(run, "timing.speedup")
+    if not found:
+        return "–"
+    return units.speedup(found["value"], (found["high"] - found["low"]) / 2)
+
+
+def total(path: str) -> Callable[[JsonRun], str]:
+    """Text of the sum of the counts in a list; unknown where nothing was compiled to the end."""
+
+    def text(run: JsonRun) -> str:
+        rows = at(run, path)
+        if not rows and at(run, "compile.graphs") is None:
+            return "–"
+        return units.count(sum(row["count"] for row in rows or ()))
+
+    return text
+
+
+def verdict(run: JsonRun) -> str:
+    """The verdict's word; the outcome of a run that was stopped, "running" while it goes on."""
+    if run.get("outcome") in ("stopped", "timed_out", "crashed"):
+        return str(run["outcome"]).replace("_", " ").upper()
+    kind = at(run, "verdict.kind")
+    return VERDICTS.get(kind, str(kind)) if kind else "running"
+
+
+def numerics(run: JsonRun) -> str:
+    """The numerics verdict in words."""
+    return str(at(run, "numerics.verdict") or "not_checked").replace("_", " ")
+
+
+def label(run: JsonRun) -> str:
+    """The configuration's name, with what it measures where that is not what the others do."""
+    workload = run.get("workload")
+    own = f" ({workload.get('phase')}, {workload.get('precision')})" if workload else ""
+    return f"{run.get('label') or run.get('id')}{own}"
+
+
+COLUMNS = (
+    Column(title="Configuration", text=label, right=False),
+    Column(title="Eager", text=duration_ms("timing.eager_ms.median")),
+    Column(title="Compiled", text=duration_ms("timing.compiled_ms.median")),
+    Column(title="Speedup", text=speedup),
+    Column(title="Cold call", text=duration_s("compile.cold_first_call_s")),
+    Column(title="Warm call", text=duration_s("compile.warm_first_call_s")),
+    Column(title="Graphs", text=number("compile.graphs")),
+    Column(title="Breaks", text=total("graph_breaks")),
+    Column(title="Recompiles", text=total("recompiles")),
+    Column(title="Results", text=numerics, right=False),
+    Column(title="Verdict", text=verdict, right=False),
+)

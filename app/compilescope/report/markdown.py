@@ -1,0 +1,122 @@
+"""A comparison as Markdown, ready for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from compilescope.domain import units
+from compilescope.report.columns import COLUMNS, at, label
+
+_ENVIRONMENT = (
+    ("torch", "torch"),
+    ("triton", "Triton"),
+    ("python", "Python"),
+    ("device", "Device"),
+    ("driver", "driver"),
+    ("cuda", "CUDA"),
+    ("cpu", "CPU"),
+    ("os", "OS"),
+)
+
+
+def markdown(comparison: Mapping[str, Any]) -> str:
+    """The whole document: title, table, recommendation, findings, environment."""
+    runs: Sequence[Mapping[str, Any]] = comparison["runs"]
+    parts = [
+        [f"## torch.compile: {_title(comparison)}"],
+        _recommendation(comparison.get("recommendation")),
+        _table(runs),
+        *(_findings(run) for run in runs),
+        _environment(comparison),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def _title(comparison: Mapping[str, Any]) -> str:
+    workload = comparison.get("workload") or {}
+    script = PurePath(str(workload.get("script") or "no script")).name
+    words = [workload.get("entry"), workload.get("phase"), workload.get("precision"), workload.get("device")]
+    return escape(f"{script}, " + ", ".join(str(word) for word in words if word))
+
+
+def _recommendation(found: Mapping[str, Any] | None) -> list[str]:
+    if not found:
+        return []
+    lines = [f"**{escape(found['summary'])}**"]
+    if found.get("snippet"):
+        lines += ["", "```python", found["snippet"], "```"]
+    if found.get("caveats"):
+        lines += ["", *(f"- {escape(caveat)}" for caveat in found["caveats"])]
+    return lines
+
+
+def _table(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = [
+        "| " + " | ".join(column.title for column in COLUMNS) + " |",
+        "|" + "|".join("---:" if column.right else "---" for column in COLUMNS) + "|",
+    ]
+    lines += ["| " + " | ".join(escape(column.text(run)) for column in COLUMNS) + " |" for run in runs]
+    return [
+        *lines,
+        "",
+        "Times are medians per call, back to back; the speedup is eager over compiled with its 95 % interval.",
+    ]
+
+
+def _findings(run: Mapping[str, Any]) -> list[str]:
+    """What a reader should know of one run beyond its row: the verdict's evidence, breaks, recompiles."""
+    verdict = run.get("verdict") or {}
+    lines = [f"- {escape(reason)}" for reason in verdict.get("reasons") or ()]
+    lines += [
+        f"- Graph break{_times(row)} at {_place(row)}: {escape(_one_line(row['reason'] or row['kind']))}"
+        for row in run.get("graph_breaks") or ()
+    ]
+    lines += [
+        f"- Recompile{_times(row)} at {_place(row)}: {escape(_one_line(row['reason'] or row['guard']))}"
+        for row in run.get("recompiles") or ()
+    ]
+    if not lines:
+        return []
+    return [f"**{escape(label(run))}**: {escape(str(verdict.get('summary') or 'still running'))}", "", *lines]
+
+
+def _times(row: Mapping[str, Any]) -> str:
+    return f" (×{units.count(row['count'])})" if row["count"] > 1 else ""
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    if not row.get("file"):
+        return "an unknown place"
+    line = f":{row['line']}" if row.get("line") else ""
+    return code(f"{PurePath(row['file']).name}{line}")
+
+
+def _environment(comparison: Mapping[str, Any]) -> list[str]:
+    environment = comparison.get("environment") or {}
+    known = [f"{title} {environment[key]}" for key, title in _ENVIRONMENT if environment.get(key)]
+    made = f"CompileScope {comparison.get('compilescope')}, {comparison.get('created')}"
+    inputs = [
+        f"{row['name']} {'×'.join(map(str, row['shape'])) if row.get('shape') else ''} {row.get('dtype') or ''}".strip()
+        for row in at(comparison, "workload.inputs") or ()
+    ]
+    lines = [f"Inputs: {escape(', '.join(inputs))}."] if inputs else []
+    return [*lines, f"Measured with {escape(', '.join([made, *known]))}."]
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it stands, on one line, in a table or out of it."""
+    for sign in ("\\", "|", "`", "*", "_", "<", "[", "]"):
+        text = text.replace(sign, "&lt;" if sign == "<" else "\\" + sign)
+    return _one_line(text)
+
+
+def code(text: str) -> str:
+    """Text as code, whatever it holds."""
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{_one_line(text)}{fence}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(str(text).split())

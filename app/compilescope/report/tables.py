@@ -1,0 +1,156 @@
+"""A comparison as files and text: JSON, CSV, Markdown, and the table of the command line.
+
+All take the dictionary of `domain.results.comparison_json`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from compilescope.domain.errors import AppError
+from compilescope.report.columns import COLUMNS, Column, at, label, total
+from compilescope.report.markdown import markdown
+
+WIDTH = 100
+
+_SUMMARY = ("median", "p05", "p95", "samples")
+CSV_PATHS = (
+    *("id", "label", "outcome", "verdict.kind", "verdict.summary"),
+    *(f"config.{name}" for name in ("backend", "mode", "options", "dynamic", "fullgraph")),
+    "timing.clock",
+    *(f"timing.eager_ms.{name}" for name in _SUMMARY),
+    *(f"timing.compiled_ms.{name}" for name in _SUMMARY),
+    *(f"timing.speedup.{name}" for name in ("value", "low", "high", "confidence")),
+    *("timing.stopped_by", "timing.processes_disagree", "timing.void_blocks"),
+    *(f"timing.eager_latency_ms.{name}" for name in _SUMMARY),
+    *(f"timing.compiled_latency_ms.{name}" for name in _SUMMARY),
+    *("timing.eager_gpu_busy_ms", "timing.compiled_gpu_busy_ms", "timing.launch_bound"),
+    *(f"compile.{name}" for name in ("eager_first_call_s", "cold_first_call_s", "warm_first_call_s")),
+    *("compile.graphs", "compile.ops", "compile.kernels", "graph_breaks", "recompiles", "recompile_limits"),
+    *(f"cache.{cache}.{name}" for cache in ("fx_graph", "aot_autograd") for name in ("hits", "misses", "bypasses")),
+    *("cudagraphs.captured", "cudagraphs.skips"),
+    *("memory.eager_peak_bytes", "memory.compiled_peak_bytes", "memory.compile_peak_bytes"),
+    *("numerics.verdict", "numerics.max_abs_error", "numerics.reference_ratio", "numerics.detail"),
+    *("break_even.cold_calls", "break_even.cold_s", "break_even.warm_calls", "break_even.warm_s"),
+    *("error.stage", "error.type", "error.message", "error.hint"),
+)
+# the same in every row, so that rows of several files can be put together
+COMMON_PATHS = (
+    "created",
+    *(f"workload.{name}" for name in ("script", "entry", "phase", "precision", "device")),
+    *(f"environment.{name}" for name in ("python", "torch", "triton", "device", "driver", "cuda", "cpu", "os")),
+)
+
+
+def write_json(comparison: Mapping[str, Any], path: str | Path) -> None:
+    """Write the comparison as JSON, for other tools and later comparisons."""
+    _write(path, json.dumps(comparison, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_csv(comparison: Mapping[str, Any], path: str | Path) -> None:
+    """Write a row a configuration, with the JSON's names; a list becomes the number of what it holds."""
+    _write(path, csv_text(comparison))
+
+
+def write_markdown(comparison: Mapping[str, Any], path: str | Path) -> None:
+    """Write the comparison as Markdown, ready for a pull request."""
+    _write(path, markdown(comparison))
+
+
+def csv_text(comparison: Mapping[str, Any]) -> str:
+    """The text of the CSV file."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*CSV_PATHS, *COMMON_PATHS])
+    for run in comparison["runs"]:
+        workload = run.get("workload") or comparison.get("workload")
+        common = {**comparison, "workload": workload}
+        writer.writerow([*(_cell(run, path) for path in CSV_PATHS), *(_cell(common, path) for path in COMMON_PATHS)])
+    return out.getvalue()
+
+
+def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
+    """The comparison for a terminal: a table within `width` columns, what failed and why, and what to use."""
+    runs: Sequence[Mapping[str, Any]] = comparison["runs"]
+    lines = _table(_terminal_columns(), runs, width)
+    for run in runs:
+        kind = at(run, "verdict.kind")
+        if kind in ("failed", "incorrect", "not_compiled"):
+            lines += ["", *_wrapped(f"{label(run)}: {at(run, 'verdict.summary')}", width)]
+            hint = at(run, "error.hint")
+            lines += _wrapped(f"  {hint}", width) if hint else []
+    recommendation = comparison.get("recommendation")
+    if recommendation:
+        lines += ["", *_wrapped(recommendation["summary"], width)]
+        lines += [f"  {recommendation['snippet']}"] if recommendation.get("snippet") else []
+        lines += [line for caveat in recommendation.get("caveats") or () for line in _wrapped(f"- {caveat}", width)]
+    return "\n".join(lines) + "\n"
+
+
+def _terminal_columns() -> list[Column]:
+    """Of the columns, those that a line holds; graphs, breaks and recompiles share one."""
+    keep = {"Configuration", "Eager", "Compiled", "Speedup", "Cold call", "Warm call", "Verdict"}
+    columns = [column for column in COLUMNS if column.title in keep]
+    by_title = {column.title: column.text for column in COLUMNS}
+    counts = Column(
+        title="Gr/Br/Rc",
+        text=lambda run: "/".join(by_title[title](run) for title in ("Graphs", "Breaks", "Recompiles")),
+    )
+    return [*columns[:-1], counts, columns[-1]]
+
+
+def _table(columns: Sequence[Column], runs: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    cells = [[column.title for column in columns], *([column.text(run) for column in columns] for run in runs)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+    gap = 2
+    # names can be long; the figures must not be cut
+    widths[0] = max(min(widths[0], width - sum(widths[1:]) - gap * (len(widths) - 1)), 12)
+    lines = [_line(columns, row, widths, gap) for row in cells]
+    return [lines[0], "─" * min(sum(widths) + gap * (len(widths) - 1), width), *lines[1:]]
+
+
+def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], gap: int) -> str:
+    parts = []
+    for column, text, size in zip(columns, row, widths, strict=True):
+        short = text if len(text) <= size else text[: size - 1] + "…"
+        parts.append(short.rjust(size) if column.right else short.ljust(size))
+    return (" " * gap).join(parts).rstrip()
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    indent = " " * (len(text) - len(text.lstrip()) + (2 if text.startswith("- ") else 0))
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _cell(value: Mapping[str, Any], path: str) -> str | int | float:
+    found = at(value, path)
+    if found is None:
+        return ""
+    if path in ("graph_breaks", "recompiles"):
+        return total(path)(value).replace("–", "")
+    if isinstance(found, bool):
+        return str(found).lower()
+    if isinstance(found, (int, float)):
+        return found
+    if isinstance(found, Mapping):
+        return json.dumps(found, ensure_ascii=False)
+    if isinstance(found, (list, tuple)):
+        return len(found)
+    text = str(found)
+    # a spreadsheet must not take a foreign text for a formula
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def _write(path: str | Path, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise AppError(
+            f"{path} could not be written: {error.strerror or error}.", hint="Choose a folder that you can write to."
+        ) from error
