@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,13 +19,8 @@ from compilescope.ui.theme import Theme
 
 REFRESH_MS = 100
 SLICE_S = 0.006
-BUSY_SLICE_S = 0.02
-_BACKLOG_LINES = 20_000
-_PORTION = 2000
 _EMPTY = "Nothing has been written yet. What the script prints and what torch logs appears here during a run."
 _NO_MATCH = "No line matches. Clear the search or choose another level to see the others."
-
-Batch = tuple[str, float, Sequence[bytes]]
 
 
 class LogPane(QWidget):
@@ -37,8 +30,6 @@ class LogPane(QWidget):
         super().__init__(parent)
         self.store = LogStore()
         self._theme = theme
-        self._pending: deque[Batch] = deque()
-        self._backlog = 0
         self._model = LogModel(self.store, self)
         self._timer = QTimer(self)
         self._timer.setInterval(REFRESH_MS)
@@ -49,16 +40,12 @@ class LogPane(QWidget):
 
     def append(self, run_label: str, at: float, lines: Sequence[bytes]) -> None:
         """Add lines, without their line ends, that a run wrote at the time `at`."""
-        for begin in range(0, len(lines), _PORTION):
-            self._pending.append((run_label, at, lines[begin : begin + _PORTION]))
-        self._backlog += len(lines)
+        self.store.append(run_label, at, lines)
         if not self._timer.isActive():
             self._timer.start()
 
     def clear(self) -> None:
         """Forget every line."""
-        self._pending.clear()
-        self._backlog = 0
         self._model.clear()
         self._detail.hide()
         self._table.show_labels()
@@ -176,21 +163,13 @@ class LogPane(QWidget):
         self._show_state()
 
     def _refresh(self) -> None:
-        self._store_pending()
         added = self._model.advance(SLICE_S)
         if added:
             self._table.show_labels()
             self._table.keep_tail()
-        if not self._pending and self._model.is_current:
+        if self._model.is_current:
             self._timer.stop()
         self._show_state()
-
-    def _store_pending(self) -> None:
-        deadline = time.perf_counter() + (BUSY_SLICE_S if self._backlog > _BACKLOG_LINES else SLICE_S)
-        while self._pending and time.perf_counter() < deadline:
-            label, at, lines = self._pending.popleft()
-            self.store.append(label, at, lines)
-            self._backlog -= len(lines)
 
     def _show_state(self) -> None:
         rows, total = self._model.rowCount(), len(self.store)
@@ -207,9 +186,10 @@ class LogPane(QWidget):
             return f"{units.count(rows)} of {units.count(total)} lines"
         counts = self.store.counts
         parts = [f"{units.count(total)} {'line' if total == 1 else 'lines'}"]
+        # a traceback is one error, but many lines of it
         parts += [
-            f"{units.count(counts[level])} {name if counts[level] == 1 else name + 's'}"
-            for level, name in ((Level.ERROR, "error"), (Level.WARNING, "warning"))
+            f"{units.count(counts[level])} of {name}"
+            for level, name in ((Level.ERROR, "errors"), (Level.WARNING, "warnings"))
             if counts[level]
         ]
         return " · ".join(parts) if total else ""

@@ -1,0 +1,137 @@
+"""Time per call, eager and compiled, as the samples arrive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtWidgets import QWidget
+
+from compilescope.domain import units
+from compilescope.domain.run import COMPILED, EAGER, Run
+from compilescope.ui.charts.chart import Chart
+from compilescope.ui.charts.legend import CIRCLE, TRIANGLE, Key
+from compilescope.ui.charts.points import Points
+from compilescope.ui.charts.scale import unit_for
+from compilescope.ui.theme import Theme
+
+SIDES = (EAGER, COMPILED)
+_MARKERS = {EAGER: CIRCLE, COMPILED: TRIANGLE}
+_MOST_MARKERS = 400
+_NO_RUN = "Choose a run to see what a call takes, eager and compiled."
+_NO_SAMPLES = "Samples appear here as soon as the timing starts."
+_NEVER_TIMED = "This run ended before anything was timed."
+
+
+class LatencyChart(Chart):
+    """Both sides of one run over the time spent measuring; the cold process first, then the warm one."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(theme, "Time per call", parent)
+        self._run: Run | None = None
+        self._points = Points()
+        self._unit = unit_for(1e-3)
+        self._curves: dict[tuple[int, str], Any] = {}
+        self._borders: list[Any] = []
+        self._keys_by_side = {side: Key(side, _MARKERS[side]) for side in SIDES}
+        for key in self._keys_by_side.values():
+            self.add_key(key)
+        self.label("bottom", "seconds of measuring")
+        self.set_colors()
+        self.show_run(None)
+
+    def show_run(self, run: Run | None) -> None:
+        """Show another run, or none."""
+        self._run = run
+        self._points = Points()
+        for item in (*self._curves.values(), *self._borders):
+            self.plot.removeItem(item)
+        self._curves.clear()
+        self._borders.clear()
+        self.fit()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take in what the run has got since. Cheap where that is nothing; meant for ten times a second."""
+        if self._run is None:
+            self.show_empty(_NO_RUN)
+            return
+        is_changed = self._points.read(self._run.processes)
+        if not self._points.count:
+            self.show_empty(_NEVER_TIMED if self._run.is_over else _NO_SAMPLES)
+        elif is_changed or self.is_empty:
+            self._draw()
+
+    def _draw(self) -> None:
+        samples = {side: self._points.side(side) for side in SIDES}
+        medians = {side: float(np.median(values)) for side, values in samples.items() if len(values)}
+        self._unit = unit_for(max(medians.values()))
+        self.label("left", f"{self._unit.name} per call")
+        with_markers = self._points.count <= _MOST_MARKERS
+        for (process, side), buffer in self._points.series.items():
+            curve = self._curve(process, side)
+            curve.setSymbol(_MARKERS[side] if with_markers else None)
+            curve.setData(buffer.x, buffer.y * self._unit.per_second)
+        self._draw_borders()
+        for side, key in self._keys_by_side.items():
+            key.set_value(f"median {units.duration(medians[side])}" if side in medians else "")
+        if self.is_fitted:
+            self.fit_range()
+        self.show_plot("; ".join(f"{side}: median {units.duration(value)}" for side, value in medians.items()))
+
+    def _curve(self, process: int, side: str) -> Any:
+        curve = self._curves.get((process, side))
+        if curve is None:
+            # samples are never NaN, and peaks must not be lost where there are more points than pixels
+            curve = pg.PlotDataItem(skipFiniteCheck=True, symbolSize=5, pxMode=True)
+            curve.setDownsampling(auto=True, method="peak")
+            curve.setClipToView(True)
+            self._curves[process, side] = curve
+            self._paint(curve, side)
+            self.plot.addItem(curve)
+        return curve
+
+    def _paint(self, curve: Any, side: str) -> None:
+        color = self.theme.color(side)
+        # wider or smoothed pens take half a second a frame for noisy lines
+        curve.setPen(pg.mkPen(color, width=1))
+        curve.setSymbolPen(None)
+        curve.setSymbolBrush(pg.mkBrush(color))
+
+    def _draw_borders(self) -> None:
+        for index in range(len(self._borders), len(self._points.begins)):
+            process = self._run.processes[index].start if self._run else ""
+            border = pg.InfiniteLine(self._points.begins[index], label=f"{process} process")
+            border.label.setPosition(0.97)
+            border.label.setAnchor((0, 0))
+            self._borders.append(border)
+            self._paint_border(border)
+            self.plot.addItem(border, ignoreBounds=True)
+
+    def _paint_border(self, border: Any) -> None:
+        tokens = self.theme.tokens
+        border.setPen(pg.mkPen(tokens.strong_border, style=pg.QtCore.Qt.PenStyle.DashLine))
+        border.label.setColor(tokens.muted)
+
+    # Chart
+
+    def fit_range(self) -> None:
+        values = self._points.side(EAGER), self._points.side(COMPILED)
+        tops = [min(np.max(side), 1.6 * np.quantile(side, 0.95)) for side in values if len(side)]
+        if not tops:
+            return
+        top = float(max(tops)) * 1.12
+        above = int(sum(np.count_nonzero(side > top) for side in values))
+        self.show_note(f"{units.plural(above, 'slower sample')} above" if above else "")
+        self.plot.setRange(
+            xRange=(0, max(self._points.end, 1.0)), yRange=(0, top * self._unit.per_second), padding=0, update=True
+        )
+
+    def restyle(self) -> None:
+        for key in self._keys_by_side:
+            self._keys_by_side[key].swatch.set_color(getattr(self.theme.tokens, key))
+        for (_, side), curve in self._curves.items():
+            self._paint(curve, side)
+        for border in self._borders:
+            self._paint_border(border)
