@@ -465,7 +465,7 @@ def from_mapping(value: Mapping[str, Any]) -> Event | None:
     known = _FIELDS[cls]
     try:
         return cls(**{key: _rich(cls, key, item) for key, item in value.items() if key in known})
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, AttributeError):  # AttributeError: text where an object belongs
         return None
 
 
