@@ -34,13 +34,13 @@ class LineSplitter:
         self._append(head)
         if not rest:
             return self._progress(now)
-        lines = [self._take(), *rest[:-1]]
+        first, whole = self._take(), rest[:-1]
         self._append(rest[-1])
-        if b"\r" in chunk or b"\r" in lines[0]:
-            lines = [_last_state(line) for line in lines]
-        if max(map(len, lines)) > self._limit:
-            lines = [cut(line, self._limit) for line in lines]
-        return lines + self._progress(now)
+        if b"\r" in chunk or b"\r" in first:
+            first, whole = _last_state(first), [_last_state(line) for line in whole]
+        if len(chunk) > self._limit:
+            whole = [cut(line, self._limit) for line in whole]
+        return [first, *whole, *self._progress(now)]
 
     def finish(self) -> list[bytes]:
         """What is left when the stream ends without a line end."""
