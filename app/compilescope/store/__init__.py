@@ -1,0 +1,1 @@
+"""What is kept between two starts: every comparison, as its events arrive."""

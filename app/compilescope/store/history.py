@@ -1,0 +1,270 @@
+"""Every comparison that was ever made, kept as its events arrive."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from compilescope import paths
+from compilescope.domain import events as e
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.run import Run
+from compilescope.store import exchange, statements
+from compilescope.store.database import Database
+from compilescope.store.exchange import HistoryError
+from compilescope.store.recorder import Recorder, recorded_lines
+from compilescope.store.records import (
+    ComparisonRow,
+    Request,
+    RunRow,
+    Unfinished,
+    comparison_row,
+    folded,
+    run_row,
+    stored_request,
+    summary_of,
+)
+from compilescope.store.session import Session
+
+TAIL_CHARACTERS = 64 * 1024
+FILE_NAME = "history.sqlite3"
+
+
+class History:
+    """The stored comparisons. Every method may be called from any thread.
+
+    Changes are queued and written by the recorder's thread within 100 ms, in the order of the calls; reading uses a
+    connection of its own. `notice` says what was wrong with the file when it was opened, `problem` what is wrong now.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._database = Database(path or paths.data() / FILE_NAME)
+        self._session = Session()
+        self.notice = self._database.problem
+        self._recorder = Recorder(self._database, self._session)
+        self._recorder.submit(self._find_interrupted)
+        self._recorder.flush()
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None where the history is kept in memory only."""
+        return self._database.path
+
+    @property
+    def problem(self) -> str:
+        """A sentence while nothing can be written, else empty."""
+        return self._recorder.problem
+
+    def close(self) -> None:
+        """Write what is queued and end the recorder's thread."""
+        self._recorder.submit(self._session.end)
+        self._recorder.close()
+        self._database.close()
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Wait until all changes are written; False where they are not in time."""
+        return self._recorder.flush(timeout)
+
+    # recording
+
+    def start_comparison(self, comparison: Comparison, requests: Sequence[Request], *, title: str = "") -> None:
+        """Note a comparison and the runs it is going to make, so that a killed application can resume it."""
+        first = next((request.workload for request in requests if request.workload), None)
+        script = first.script if first else ""
+        row = {
+            "id": comparison.id,
+            "created": comparison.created,
+            "noise_floor": comparison.noise_floor,
+            "title": title or Path(script).name,
+            "script": script,
+            "source": statements.source_of(script),
+        }
+        runs = [statements.run_values(comparison.id, request, self._session) for request in requests]
+        self._recorder.submit(lambda connection: statements.insert_comparison(connection, row, runs))
+
+    def add_run(self, comparison_id: str, request: Request) -> None:
+        """Note one more run of a comparison, after those it has."""
+        values = statements.run_values(comparison_id, request, self._session)
+        self._recorder.submit(lambda connection: statements.append_run(connection, values))
+
+    def start_run(self, run_id: str) -> None:
+        """The run begins, perhaps anew: what an interrupted attempt told is dropped."""
+        began = time.time()
+        self._recorder.submit(lambda connection: statements.begin_run(connection, run_id, self._session.id, began))
+
+    def append(self, run_id: str, events: Sequence[e.Event]) -> None:
+        """Keep events of a run, in order."""
+        self._recorder.put(run_id, [e.encode(event) for event in events])
+
+    def finish_run(self, run: Run, *, log_tail: str = "") -> None:
+        """The run is over and all its events were appended: fill its row and seal its recording."""
+        values = summary_of(run) | {"log_tail": log_tail[-TAIL_CHARACTERS:], "state": "over", "ended": time.time()}
+        self._recorder.submit(lambda connection: statements.end_run(connection, run.id, values))
+
+    def drop_queued(self, comparison_id: str) -> None:
+        """The runs of a comparison that never began are not going to."""
+        self._recorder.submit(lambda connection: statements.drop_queued(connection, comparison_id))
+
+    # reading
+
+    def comparisons(self, search: str = "", limit: int = 10_000) -> list[ComparisonRow]:
+        """Comparisons, newest first, that hold every word of `search` in their title, script, tags, notes, labels …"""
+        words = search.casefold().split()
+        query = statements.LIST.format(search="AND instr(c.words, ?) " * len(words))
+        return [comparison_row(row) for row in self._rows(query, *words, limit)]
+
+    def runs(self, comparison_id: str | None = None, limit: int = 10_000) -> list[RunRow]:
+        """Stored runs: of one comparison in its order, or of all, newest comparison first."""
+        where = "c.deleted_at IS NULL" if comparison_id is None else "c.id = ?"
+        given = () if comparison_id is None else (comparison_id,)
+        return [run_row(row) for row in self._rows(statements.RUNS.format(where=where), *given, limit)]
+
+    def load(self, comparison_id: str) -> Comparison:
+        """The comparison as it was, its runs folded from their stored events."""
+        found = self._comparison(comparison_id)
+        runs = [
+            folded(stored_request(row), row["label"], self._lines(row["id"]))
+            for row in self._rows("SELECT * FROM runs WHERE comparison_id = ? ORDER BY position", found["id"])
+            if row["began"] is not None
+        ]
+        return Comparison(id=found["id"], created=found["created"], runs=runs, noise_floor=found["noise_floor"])
+
+    def find(self, name: str) -> str:
+        """The id that a person means by an id, the start of one, or "last"."""
+        if name == "last":
+            rows = self._rows("SELECT id FROM comparisons WHERE deleted_at IS NULL ORDER BY created DESC LIMIT 1")
+        else:
+            pattern = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+            rows = self._rows(
+                "SELECT id FROM comparisons WHERE deleted_at IS NULL AND id LIKE ? ESCAPE '\\' "
+                "ORDER BY id != ? LIMIT 2", pattern, name,
+            )  # fmt: skip
+        if not rows:
+            raise HistoryError(f"The history has no comparison {name!r}.", hint="`compilescope history` lists them.")
+        if len(rows) > 1 and rows[0]["id"] != name:
+            raise HistoryError(f"Several comparisons begin with {name!r}.", hint="Give more of the name.")
+        return str(rows[0]["id"])
+
+    def source(self, comparison_id: str) -> str | None:
+        """The script's text as it was when the comparison began."""
+        source = self._comparison(comparison_id)["source"]
+        return None if source is None else str(source)
+
+    def log_tail(self, run_id: str) -> str:
+        rows = self._rows("SELECT log_tail FROM runs WHERE id = ?", run_id)
+        return str(rows[0][0]) if rows else ""
+
+    def unfinished(self) -> list[Unfinished]:
+        """Comparisons whose application ended before they did, and the runs that would complete them."""
+        query = statements.RUNS.format(where="c.deleted_at IS NULL AND r.state = 'interrupted'")
+        rows = self._rows(query, 10_000)
+        found: dict[str, list[sqlite3.Row]] = {}
+        for row in rows:
+            found.setdefault(row["comparison_id"], []).append(row)
+        return [
+            Unfinished(
+                comparison_id=comparison_id,
+                title=group[0]["title"],
+                script=group[0]["script"],
+                requests=tuple(stored_request(row) for row in group),
+            )
+            for comparison_id, group in found.items()
+        ]
+
+    # changing
+
+    def rename(self, comparison_id: str, title: str) -> None:
+        self._change(comparison_id, {"title": title})
+
+    def set_tags(self, comparison_id: str, tags: Sequence[str]) -> None:
+        kept = list(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+        self._change(comparison_id, {"tags": json.dumps(kept, ensure_ascii=False)})
+
+    def set_notes(self, comparison_id: str, notes: str) -> None:
+        self._change(comparison_id, {"notes": notes})
+
+    def delete(self, comparison_id: str) -> None:
+        """Take a comparison off the list; `undo_delete` brings it back until `purge`."""
+        self._change(comparison_id, {"deleted_at": time.time()})
+
+    def undo_delete(self, comparison_id: str) -> None:
+        self._change(comparison_id, {"deleted_at": None})
+
+    def purge(self, older_than_s: float = 7 * 86400.0) -> None:
+        """Remove for good what was deleted so long ago."""
+        before = time.time() - older_than_s
+        self._execute("DELETE FROM comparisons WHERE deleted_at < ?", before)
+
+    def dismiss_unfinished(self, comparison_id: str) -> None:
+        """The comparison stays as it is: its interrupted runs are not offered again."""
+        self._execute(
+            "UPDATE runs SET state = 'over' WHERE comparison_id = ? AND state = 'interrupted'", comparison_id
+        )
+
+    def export(self, comparison_id: str, file: Path) -> None:
+        """Write one comparison as a file that `import_` reads, here or elsewhere. It holds the script's source."""
+        found = self._comparison(comparison_id)
+        runs = self._rows("SELECT * FROM runs WHERE comparison_id = ? ORDER BY position", found["id"])
+        exchange.write(file, found, [(row, self._lines(row["id"])) for row in runs if row["began"] is not None])
+
+    def import_(self, file: Path) -> str:
+        """Add the comparison in a file; its id here. Nothing in the file is executed or unpacked to disk."""
+        archive = exchange.read(file)
+        comparison_id = exchange.new_id() if self._knows(archive.id) else archive.id
+        self._recorder.submit(lambda connection: statements.insert_archive(connection, comparison_id, archive))
+        if not self.flush() or not self._knows(comparison_id):
+            raise HistoryError("The imported comparison could not be stored.", hint=self.problem or "Try again.")
+        return comparison_id
+
+    # inner
+
+    def _find_interrupted(self, connection: sqlite3.Connection) -> None:
+        living = {self._session.id} | self._session.others(connection)
+        statements.mark_interrupted(connection, living)
+
+    def _execute(self, statement: str, *values: object) -> None:
+        def execute(connection: sqlite3.Connection) -> None:
+            connection.execute(statement, values)
+
+        self._recorder.submit(execute)
+
+    def _change(self, comparison_id: str, values: Mapping[str, object]) -> None:
+        def change(connection: sqlite3.Connection) -> None:
+            statements.update(connection, "comparisons", comparison_id, values)
+            statements.index_words(connection, comparison_id)
+
+        self._recorder.submit(change)
+
+    def _knows(self, comparison_id: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM comparisons WHERE id = ?", comparison_id))
+
+    def _comparison(self, comparison_id: str) -> sqlite3.Row:
+        rows = self._rows("SELECT * FROM comparisons WHERE id = ?", comparison_id)
+        if not rows:
+            raise HistoryError(
+                f"The history has no comparison {comparison_id!r}.", hint="`compilescope history` lists them."
+            )
+        return rows[0]
+
+    def _lines(self, run_id: str) -> list[str]:
+        try:
+            with self._database.reading() as connection:
+                return recorded_lines(connection, run_id)
+        except (sqlite3.DatabaseError, zlib.error, UnicodeDecodeError) as error:
+            raise HistoryError(
+                f"The record of run {run_id} cannot be read ({error}).", hint="The other comparisons are not affected."
+            ) from error
+
+    def _rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        try:
+            with self._database.reading() as connection:
+                return connection.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise HistoryError(
+                f"The history cannot be read ({error}).",
+                hint="Close other programs that use it; if it is damaged, the next start sets it aside.",
+            ) from error

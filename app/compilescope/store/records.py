@@ -1,0 +1,199 @@
+"""What the history lists: comparisons, their runs, and what is needed to run one again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from compilescope.domain import events as e
+from compilescope.domain.config import Config
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Measurement, Workload
+
+
+class Request(Protocol):
+    """What the history needs to know of a run before it starts; the engine's request fits."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def config(self) -> Config | None: ...
+    @property
+    def workload(self) -> Workload | None: ...
+    @property
+    def measurement(self) -> Measurement: ...
+    @property
+    def timeout_s(self) -> float: ...
+    @property
+    def cache(self) -> str: ...
+    @property
+    def python(self) -> str: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredRequest:
+    """A run as it was asked for."""
+
+    id: str
+    config: Config
+    workload: Workload
+    measurement: Measurement = field(default_factory=Measurement)
+    timeout_s: float = 900.0
+    cache: str = "fresh"
+    python: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRow:
+    """One line of the history. `best_label` and `best_speedup`: the fastest run that is faster than eager."""
+
+    id: str
+    created: float
+    title: str
+    script: str
+    tags: tuple[str, ...]
+    notes: str
+    runs: int
+    finished: int
+    failed: int
+    unfinished: int
+    best_label: str
+    best_speedup: float | None
+    torch: str | None
+    device: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """One stored run. `state`: queued, running, over. Times in seconds."""
+
+    id: str
+    comparison_id: str
+    title: str
+    label: str
+    config: Config
+    workload: Workload
+    state: str
+    outcome: str | None
+    began: float | None
+    ended: float | None
+    eager_s: float | None
+    compiled_s: float | None
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    verdict: str | None
+    torch: str | None
+    device: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished:
+    """A comparison that ended with its application; `requests`: the runs still to do, in order."""
+
+    comparison_id: str
+    title: str
+    script: str
+    requests: tuple[StoredRequest, ...]
+
+
+def comparison_row(row: sqlite3.Row) -> ComparisonRow:
+    return ComparisonRow(
+        id=row["id"],
+        created=row["created"],
+        title=row["title"],
+        script=row["script"],
+        tags=tuple(json.loads(row["tags"])),
+        notes=row["notes"],
+        runs=row["runs"] or 0,
+        finished=row["finished"] or 0,
+        failed=row["failed"] or 0,
+        unfinished=row["unfinished"] or 0,
+        best_label=row["label"] if row["best"] is not None else "",
+        best_speedup=row["best"],
+        torch=row["torch"],
+        device=row["device"],
+    )
+
+
+def run_row(row: sqlite3.Row) -> RunRow:
+    plain = {key: row[key] for key in row.keys() if key in RunRow.__dataclass_fields__}  # noqa: SIM118
+    plain["config"] = Config.from_json(json.loads(row["config"]))
+    plain["workload"] = Workload.from_json(json.loads(row["workload"]))
+    return RunRow(**plain)
+
+
+def request_json(request: Request) -> str:
+    """All of a request besides its configuration and workload, which have columns of their own."""
+    return json.dumps(
+        {
+            "measurement": request.measurement.to_json(),
+            "timeout_s": request.timeout_s,
+            "cache": request.cache,
+            "python": request.python,
+        }
+    )
+
+
+def stored_request(row: Mapping[str, Any] | sqlite3.Row) -> StoredRequest:
+    rest = json.loads(row["request"])
+    return StoredRequest(
+        id=row["id"],
+        config=Config.from_json(json.loads(row["config"])),
+        workload=Workload.from_json(json.loads(row["workload"])),
+        measurement=Measurement.from_json(rest.get("measurement") or {}),
+        timeout_s=float(rest.get("timeout_s", 900.0)),
+        cache=str(rest.get("cache", "fresh")),
+        python=str(rest.get("python", "")),
+    )
+
+
+def folded(request: StoredRequest, label: str, lines: Sequence[str]) -> Run:
+    """The run that its recorded lines tell."""
+    run = Run(request.id, config=request.config, workload=request.workload, label=label)
+    for line in lines:
+        event = e.decode(line)
+        if event is not None:
+            run.apply(event)
+    return run
+
+
+def summary_of(run: Run) -> dict[str, Any]:
+    """The figures of a finished run that the list shows, as columns."""
+    # imported here: the statistics are not needed to open and list
+    from compilescope.domain.results import run_json
+
+    result = run_json(run)
+    timing = result.get("timing") or {}
+    speedup = timing.get("speedup") or {}
+    return {
+        "outcome": run.outcome,
+        "eager_s": _seconds(timing.get("eager_ms")),
+        "compiled_s": _seconds(timing.get("compiled_ms")),
+        "speedup": speedup.get("value"),
+        "speedup_low": speedup.get("low"),
+        "speedup_high": speedup.get("high"),
+        "verdict": (result.get("verdict") or {}).get("kind"),
+        **machine_of(run),
+    }
+
+
+def machine_of(run: Run) -> dict[str, Any]:
+    story = run.story
+    environment = story.environment if story else None
+    return {
+        "torch": (environment.torch if environment else None) or (story.hello.torch if story else None),
+        "device": _device(environment),
+    }
+
+
+def _device(environment: e.Environment | None) -> str | None:
+    return (environment.device or environment.cpu) if environment else None
+
+
+def _seconds(summary: Mapping[str, float] | None) -> float | None:
+    median = summary.get("median") if summary else None
+    return None if median is None else median / 1e3

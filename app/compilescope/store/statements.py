@@ -1,0 +1,184 @@
+"""The changes that the history makes, as SQL."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from compilescope.domain import events as e
+from compilescope.store.exchange import Archive, new_id
+from compilescope.store.recorder import recorded_lines, seal
+from compilescope.store.records import Request, folded, request_json, stored_request, summary_of
+from compilescope.store.session import Session
+
+SOURCE_BYTES = 2**20
+
+INTERRUPTED = e.Ended(
+    outcome="stopped",
+    error=e.RunError(
+        stage="",
+        type="Interrupted",
+        message="CompileScope ended while this run was going on.",
+        hint="Resume the comparison to run it again; what it told until then is kept.",
+    ),
+)
+
+LIST = """
+SELECT c.id, c.created, c.title, c.script, c.tags, c.notes,
+    r.runs, r.finished, r.failed, r.unfinished, r.best, r.label, r.torch, r.device
+FROM comparisons AS c LEFT JOIN (
+    SELECT comparison_id, count(*) AS runs, sum(outcome = 'finished') AS finished,
+        sum(outcome IN ('failed', 'crashed', 'timed_out')) AS failed, sum(state != 'over') AS unfinished,
+        -- with one max(), the columns beside it come from the row that holds the maximum
+        max(CASE WHEN verdict = 'faster' THEN speedup END) AS best, label, torch, device
+    FROM runs GROUP BY comparison_id
+) AS r ON r.comparison_id = c.id
+WHERE c.deleted_at IS NULL {search}
+ORDER BY c.created DESC, c.id LIMIT ?
+"""
+
+RUNS = """
+SELECT r.*, c.title, c.script FROM runs AS r JOIN comparisons AS c ON c.id = r.comparison_id
+WHERE {where} ORDER BY c.created DESC, c.id, r.position LIMIT ?
+"""
+
+
+def insert(connection: sqlite3.Connection, table: str, values: Mapping[str, object]) -> None:
+    names = ", ".join(values)
+    marks = ", ".join("?" * len(values))
+    connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(values.values()))
+
+
+def update(connection: sqlite3.Connection, table: str, row_id: str, values: Mapping[str, object]) -> None:
+    assignments = ", ".join(f"{name} = ?" for name in values)
+    connection.execute(f"UPDATE {table} SET {assignments} WHERE id = ?", (*values.values(), row_id))
+
+
+def run_values(comparison_id: str, request: Request, session: Session) -> dict[str, Any]:
+    """The row of a run that has not begun."""
+    if request.config is None or request.workload is None:
+        raise ValueError("only runs that compile something belong in the history")
+    return {
+        "id": request.id,
+        "comparison_id": comparison_id,
+        "position": 0,
+        "session_id": session.id,
+        "label": request.config.label,
+        "config": json.dumps(request.config.to_json()),
+        "workload": json.dumps(request.workload.to_json()),
+        "request": request_json(request),
+    }
+
+
+def insert_comparison(
+    connection: sqlite3.Connection, row: Mapping[str, object], runs: Sequence[Mapping[str, object]]
+) -> None:
+    insert(connection, "comparisons", row)
+    for position, values in enumerate(runs):
+        insert(connection, "runs", dict(values) | {"position": position})
+    index_words(connection, str(row["id"]))
+
+
+def append_run(connection: sqlite3.Connection, values: Mapping[str, object]) -> None:
+    comparison_id = str(values["comparison_id"])
+    position = connection.execute(
+        "SELECT coalesce(max(position), -1) + 1 FROM runs WHERE comparison_id = ?", (comparison_id,)
+    ).fetchone()[0]
+    insert(connection, "runs", dict(values) | {"position": position})
+    index_words(connection, comparison_id)
+
+
+def begin_run(connection: sqlite3.Connection, run_id: str, session_id: str, began: float) -> None:
+    """Note that a run goes on, without what an earlier attempt left."""
+    connection.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
+    connection.execute("DELETE FROM recordings WHERE run_id = ?", (run_id,))
+    values = {"state": "running", "outcome": None, "began": began, "ended": None, "session_id": session_id}
+    update(connection, "runs", run_id, values)
+
+
+def end_run(connection: sqlite3.Connection, run_id: str, values: Mapping[str, object]) -> None:
+    """Fill a run's row and seal its recording."""
+    update(connection, "runs", run_id, values)
+    seal(connection, run_id)
+    owner = connection.execute("SELECT comparison_id FROM runs WHERE id = ?", (run_id,)).fetchone()
+    if owner:
+        index_words(connection, owner[0])
+
+
+def drop_queued(connection: sqlite3.Connection, comparison_id: str) -> None:
+    """Remove runs that never began, and the comparison where none is left."""
+    connection.execute("DELETE FROM runs WHERE comparison_id = ? AND state = 'queued'", (comparison_id,))
+    connection.execute(
+        "DELETE FROM comparisons WHERE id = ? AND NOT EXISTS (SELECT 1 FROM runs WHERE comparison_id = ?)",
+        (comparison_id, comparison_id),
+    )
+
+
+def index_words(connection: sqlite3.Connection, comparison_id: str) -> None:
+    """Write anew the text that the search looks in."""
+    row = connection.execute(
+        "SELECT title, script, tags, notes FROM comparisons WHERE id = ?", (comparison_id,)
+    ).fetchone()
+    if row is None:
+        return
+    runs = connection.execute(
+        "SELECT DISTINCT label, verdict, outcome, torch, device FROM runs WHERE comparison_id = ?", (comparison_id,)
+    ).fetchall()
+    words = [row["title"], row["script"], *json.loads(row["tags"]), row["notes"]]
+    words += sorted({str(value) for run in runs for value in run if value is not None})
+    connection.execute(
+        "UPDATE comparisons SET words = ? WHERE id = ?", ("\n".join(words).casefold(), comparison_id)
+    )
+
+
+def mark_interrupted(connection: sqlite3.Connection, living: Set[str]) -> None:
+    """Close the runs of instances that are gone: what they told is kept, and they can be run again."""
+    rows = connection.execute("SELECT * FROM runs WHERE state IN ('queued', 'running')").fetchall()
+    for row in rows:
+        if row["session_id"] in living:
+            continue
+        if row["state"] == "running":
+            _close(connection, row)
+        else:
+            update(connection, "runs", row["id"], {"state": "interrupted"})
+    gone = [row[0] for row in connection.execute("SELECT id FROM sessions").fetchall() if row[0] not in living]
+    connection.executemany("DELETE FROM sessions WHERE id = ?", [(session,) for session in gone])
+
+
+def _close(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
+    run = folded(stored_request(row), row["label"], recorded_lines(connection, row["id"]))
+    # one that had told its end, and was only not sealed yet, is not interrupted
+    state = "over" if run.is_over else "interrupted"
+    if not run.is_over:
+        last_at = run.processes[-1].last_at if run.processes else 0.0
+        ended = replace(INTERRUPTED, at=last_at)
+        run.apply(ended)
+        insert(connection, "events", {"run_id": row["id"], "lines": e.encode(ended)})
+    end_run(connection, row["id"], summary_of(run) | {"state": state})
+
+
+def insert_archive(connection: sqlite3.Connection, comparison_id: str, archive: Archive) -> None:
+    """Add an imported comparison; where its id is taken, its runs get new ones too."""
+    insert(connection, "comparisons", dict(archive.comparison) | {"id": comparison_id})
+    for position, run in enumerate(archive.runs):
+        run_id = run.values["id"] if comparison_id == archive.id else new_id()
+        values = {"id": run_id, "comparison_id": comparison_id, "position": position, "state": "over"}
+        insert(connection, "runs", dict(run.values) | values)
+        blob = zlib.compress("\n".join(run.lines).encode(), 6)
+        insert(connection, "recordings", {"run_id": run_id, "lines": blob})
+    index_words(connection, comparison_id)
+
+
+def source_of(script: str) -> str | None:
+    """The script's text, where it is a text file of a sane size."""
+    try:
+        with Path(script).open("rb") as file:
+            content = file.read(SOURCE_BYTES + 1)
+    except OSError:
+        return None
+    return content.decode("utf-8", "replace") if len(content) <= SOURCE_BYTES else None
