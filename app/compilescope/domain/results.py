@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import compilescope
+from compilescope.domain.advice import Advice, advise
 from compilescope.domain.comparison import Comparison, Recommendation, judge, recommend
 from compilescope.domain.measures import BreakEven, Measures, ShapeMeasures, Summary, measure
 from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, Run
@@ -34,7 +35,11 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             "environment": next((found for run in runs if (found := _environment(run))), None),
             "workload": workload,
             "noise_floor": comparison.noise_floor,
-            "runs": [run_json(run, noise_floor=comparison.noise_floor, common=workload) for run in runs],
+            "runs": [
+                run_json(run, noise_floor=comparison.noise_floor, common=workload)
+                | {"advice": [_advice(row) for row in advise(run, runs, comparison.noise_floor)]}
+                for run in runs
+            ],
             "recommendation": _recommendation(recommend(comparison)),
         }
     )
@@ -263,6 +268,13 @@ def _warnings(run: Run) -> list[dict[str, Any]]:
     """What the worker warned of, once each."""
     rows = {(row.code, row.message): row for process in run.processes for row in process.warnings}
     return [{"code": row.code, "message": row.message, "hint": row.hint} for row in rows.values()]
+
+
+def _advice(row: Advice) -> dict[str, Any]:
+    names = ("code", "severity", "title", "evidence", "remedy")
+    found: dict[str, Any] = {name: getattr(row, name) for name in names}
+    places = [{"file": place.file, "line": place.line, "function": place.function} for place in row.places]
+    return found | {"source": {"title": row.source.title, "url": row.source.url}, "places": places}
 
 
 def _recommendation(found: Recommendation | None) -> dict[str, Any] | None:

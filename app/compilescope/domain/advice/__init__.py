@@ -1,0 +1,30 @@
+"""What to try next: rules that look at one run's story and figures, each with its evidence and its source.
+
+No rule speaks of what another setting would do: a run with fullgraph on fails or succeeds for reasons of its own and
+is only ever judged by running it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compilescope.domain.advice import breaks, recompiles, timing
+from compilescope.domain.advice.rule import Advice, Case, Source
+from compilescope.domain.measures import measure
+from compilescope.domain.run import Run
+from compilescope.domain.statistics import NOISE_FLOOR
+
+__all__ = ["Advice", "Source", "advise"]
+
+_SEVERITIES = ("problem", "cost", "note")
+
+
+def advise(run: Run, others: Sequence[Run] = (), noise_floor: float = NOISE_FLOOR) -> tuple[Advice, ...]:
+    """Advice on a run, the gravest first; `others` are the other runs of its comparison."""
+    if run.story is None:
+        return ()
+    others = [other for other in others if other is not run]
+    case = Case(run=run, story=run.story, measures=measure(run), others=others, noise_floor=noise_floor)
+    rules = (*breaks.RULES, *recompiles.RULES, *timing.RULES)
+    found = [advice for rule in rules for advice in rule(case)]
+    return tuple(sorted(found, key=lambda advice: _SEVERITIES.index(advice.severity)))

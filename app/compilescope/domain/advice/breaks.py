@@ -1,0 +1,175 @@
+"""Advice on what was not compiled and why: skipped frames, graph breaks by cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from compilescope.domain import units
+from compilescope.domain.advice.rule import (
+    GRAPH_BREAKS,
+    SKIPPED,
+    Advice,
+    Case,
+    Source,
+    graph_break_source,
+    one_line,
+    place_text,
+    places_of,
+)
+from compilescope.domain.run import GraphBreakRow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """A cause of graph breaks that has a remedy of its own, told from the words of the break."""
+
+    code: str
+    title: str
+    words: str
+    remedy: str
+
+    def explains(self, row: GraphBreakRow) -> bool:
+        event = row.event
+        text = " ".join((event.kind, event.reason, event.explanation, *event.hints))
+        return re.search(self.words, text, re.IGNORECASE) is not None
+
+
+CAUSES = (
+    Cause(
+        code="rnn",
+        title="Recurrent layers are not traced",
+        words=r"RNN, GRU,? or LSTM|allow_rnn",
+        remedy="Set torch._dynamo.config.allow_rnn = True before compiling and measure again: the loop over time steps "
+        "is unrolled into the graph, so the first call grows with the sequence. Otherwise keep the layer eager: its "
+        "own cuDNN or oneDNN kernels are fused already.",
+    ),
+    Cause(
+        code="item",
+        title="A tensor's value is read into Python",
+        words=r"\.item\(\)|capture_scalar_outputs|_local_scalar_dense",
+        remedy="Keep the value a tensor (torch.where, indexing), or set torch._dynamo.config.capture_scalar_outputs = "
+        "True so that the number becomes part of the graph.",
+    ),
+    Cause(
+        code="output_shape",
+        title="An operator's output size depends on the data",
+        words=r"capture_dynamic_output_shape_ops|dynamic shape operator",
+        remedy="Use a form of fixed size (a mask instead of nonzero or boolean indexing), or set "
+        "torch._dynamo.config.capture_dynamic_output_shape_ops = True.",
+    ),
+    Cause(
+        code="branch_on_data",
+        title="A branch depends on tensor data",
+        words=r"data-dependent (branching|jump|control|assert)|generic_jump",
+        remedy="Compute both sides and choose with torch.where, use torch.cond, or move the branch out of the compiled "
+        "part.",
+    ),
+    Cause(
+        code="logging",
+        title="Printing or logging inside the compiled part",
+        words=r"\bprint\b|logging|warnings\.warn|reorder\w* a debugging function",
+        remedy="Take it out of forward, or let it run after the graph: "
+        "torch._dynamo.config.reorderable_logging_functions.add(print).",
+    ),
+)
+
+
+def not_compiled(case: Case) -> Iterator[Advice]:
+    """Zero graphs: the compiler gave up and said nothing."""
+    if not case.story.has_compiled or case.story.graphs:
+        return
+    skipped = [row for row in case.story.compiles.values() if row.state in ("skipped", "failed")]
+    reasons = [row.event.reason or row.event.kind for row in case.story.graph_breaks.values()]
+    reasons += [row.reason for row in skipped if row.reason]
+    why = f" The first reason given: {_sentence(reasons[0])}" if reasons else " No reason was given."
+    yield Advice(
+        code="not_compiled",
+        title="Nothing was compiled",
+        evidence=f"The compiler captured no graph, so every call ran eager, with the cost of checks on top.{why}",
+        remedy="Remove the first cause below, or call torch.compile on the part that can be captured. Run once with "
+        "fullgraph on to get the compiler's error at its line instead of silence.",
+        source=SKIPPED,
+        severity="problem",
+        places=places_of(skipped) or places_of([row.event for row in case.story.graph_breaks.values()]),
+    )
+
+
+def frame_skipped(case: Case) -> Iterator[Advice]:
+    """A function that was given up as a whole because of one break in it."""
+    if not case.story.graphs:
+        return
+    rows = [row.event for row in case.story.graph_breaks.values() if row.event.frame_skipped]
+    if rows:
+        places = places_of(rows)
+        yield Advice(
+            code="frame_skipped",
+            title="A whole function runs eager",
+            evidence=f"A graph break{place_text(places)} made the compiler skip the function around it: "
+            f"{_sentence(rows[0].reason or rows[0].kind)}",
+            remedy="A break inside a with block, a try block or a loop cannot be resumed. Move it out of the block, or "
+            "move the block's heavy part into a function of its own, which is then compiled.",
+            source=SKIPPED,
+            severity="problem",
+            places=places,
+        )
+
+
+def break_in_loop(case: Case) -> Iterator[Advice]:
+    """A break that happens once for every round of a loop."""
+    rows = [row for row in case.story.graph_breaks.values() if row.event.in_loop]
+    if rows:
+        places = places_of([row.event for row in rows])
+        times = sum(row.count for row in rows)
+        yield Advice(
+            code="break_in_loop",
+            title="A graph break inside a loop",
+            evidence=f"{units.plural(times, 'graph break')} in a loop{place_text(places)}: "
+            f"{_sentence(rows[0].event.reason or rows[0].event.kind)}",
+            remedy="Each round leaves and enters compiled code again, and the loop is not fused. Move the cause out of "
+            "the loop, or put the loop's body into a function that has no break.",
+            source=GRAPH_BREAKS,
+            places=places,
+        )
+
+
+def breaks_by_cause(case: Case) -> Iterator[Advice]:
+    """One piece of advice for each cause that has a remedy, and one for all other breaks together."""
+    left = list(case.story.graph_breaks.values())
+    for cause in CAUSES:
+        rows = [row for row in left if cause.explains(row)]
+        left = [row for row in left if row not in rows]
+        if rows:
+            yield _advice(rows, code=f"graph_break_{cause.code}", title=cause.title, remedy=cause.remedy)
+    for row in left:
+        hints = " ".join(_sentence(hint) for hint in row.event.hints)
+        remedy = hints or "Move the call out of forward, or wrap it with torch.compiler.disable or a custom operator."
+        yield _advice([row], code="graph_break", title=row.event.kind or "Graph break", remedy=remedy)
+
+
+def _advice(rows: list[GraphBreakRow], *, code: str, title: str, remedy: str) -> Advice:
+    places = places_of([row.event for row in rows])
+    times = sum(row.count for row in rows)
+    first = rows[0].event
+    return Advice(
+        code=code,
+        title=title,
+        evidence=f"{units.plural(times, 'graph break')}{place_text(places)}: {_sentence(first.reason or first.kind)}",
+        remedy=remedy,
+        source=_source(rows),
+        places=places,
+    )
+
+
+def _source(rows: list[GraphBreakRow]) -> Source:
+    return graph_break_source(next((row.event.id for row in rows if row.event.id), None))
+
+
+def _sentence(text: str) -> str:
+    """One line that ends with a full stop."""
+    line = one_line(text)
+    return line if line.endswith((".", "!", "?")) else f"{line}."
+
+
+RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (not_compiled, frame_skipped, break_in_loop, breaks_by_cause)

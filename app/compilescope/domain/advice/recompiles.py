@@ -1,0 +1,159 @@
+"""Advice on compiling again and again: changing sizes, counters, the recompile limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from compilescope.domain import units
+from compilescope.domain.advice.rule import (
+    CONFIG,
+    DYNAMIC_SHAPES,
+    RECOMPILES,
+    Advice,
+    Case,
+    one_line,
+    place_text,
+    places_of,
+)
+from compilescope.domain.run import RecompileRow
+
+_SIZE = re.compile(r"size mismatch|\.size\(|\.shape\b|\bSYMBOLIC_SHAPE_GUARD|shape\[", re.IGNORECASE)
+# one change is told from a counter by what comes after it
+_COUNTER_STEPS = 2
+
+
+def is_size(row: RecompileRow) -> bool:
+    """Whether a tensor's size changed."""
+    event = row.event
+    return event.dimension is not None or _SIZE.search(f"{event.guard} {event.reason}") is not None
+
+
+def is_counter(row: RecompileRow) -> bool:
+    """Whether a Python number, kept from call to call, went on changing."""
+    if is_size(row) or row.count < _COUNTER_STEPS:
+        return False
+    values = {event.actual for event in row.events}
+    return len(values) >= _COUNTER_STEPS and all(_is_number(value) for value in values)
+
+
+def recompile_limit(case: Case) -> Iterator[Advice]:
+    """The compiler stopped compiling a function again; other inputs run eager."""
+    rows = case.story.recompile_limits
+    if rows:
+        limit = next((row.limit for row in rows if row.limit is not None), None)
+        places = places_of(rows)
+        yield Advice(
+            code="recompile_limit",
+            title="The recompile limit was reached",
+            evidence=f"{rows[0].function or 'A function'}{place_text(places)} was compiled "
+            f"{f'{limit} times' if limit else 'too often'}; from then on what matches none of them runs eager. "
+            f"Last reason: {one_line(rows[-1].reason, 'not given')}",
+            remedy="Remove the cause of the recompiles. A higher torch._dynamo.config.recompile_limit only pays where "
+            "the set of variants is small and known.",
+            source=RECOMPILES,
+            severity="problem",
+            places=places,
+        )
+
+
+def changing_sizes(case: Case) -> Iterator[Advice]:
+    """Recompiles since an input's size changed."""
+    rows = [row for row in case.story.recompiles.values() if is_size(row)]
+    if not rows:
+        return
+    event, places = rows[0].event, places_of([row.event for row in rows])
+    count, what = sum(row.count for row in rows), event.source or "an input"
+    settled = count == 1 and case.run.config.dynamic is None
+    dimension = "" if event.dimension is None else f", dimension {event.dimension}"
+    change = f" (from {event.expected} to {event.actual})" if event.expected and event.actual else ""
+    yield Advice(
+        code="changing_sizes",
+        title="Sizes change, and each change compiles again",
+        evidence=f"{units.plural(count, 'recompile')} for {what}{dimension}{change}"
+        f"{place_text(places)}.",
+        remedy=_size_remedy(case, what, event.dimension),
+        source=DYNAMIC_SHAPES,
+        # auto compiles a changing size again once, with that dimension symbolic
+        severity="note" if settled else "cost",
+        places=places,
+    )
+
+
+def counter_attribute(case: Case) -> Iterator[Advice]:
+    """A step counter: every call sees a new constant."""
+    rows = [row for row in case.story.recompiles.values() if is_counter(row)]
+    if rows:
+        event, places = rows[0].event, places_of([row.event for row in rows])
+        values = ", ".join(str(item.actual) for item in rows[0].events[:4])
+        yield Advice(
+            code="counter_attribute",
+            title="A number that changes with every call is compiled in",
+            evidence=f"{event.source or 'A Python number'} took the values {values} …, and "
+            f"{units.plural(rows[0].count, 'recompile')} followed{place_text(places)}.",
+            remedy="Keep the number in a tensor (a buffer), count outside of forward, or, for an integer attribute of "
+            "a module, set torch._dynamo.config.allow_unspec_int_on_nn_module = True.",
+            source=CONFIG,
+            places=places,
+        )
+
+
+def other_recompiles(case: Case) -> Iterator[Advice]:
+    """Recompiles of any other cause, each with its guard."""
+    for row in case.story.recompiles.values():
+        if is_size(row) or is_counter(row):
+            continue
+        event, places = row.event, places_of([row.event])
+        yield Advice(
+            code="recompile",
+            title="Compiled again",
+            evidence=f"{units.plural(row.count, 'recompile')} of {event.function or 'a function'}{place_text(places)}: "
+            f"{one_line(event.reason or event.guard)}",
+            remedy="Make what the guard tests the same for every call, or pass it as a tensor.",
+            source=RECOMPILES,
+            severity="note",
+            places=places,
+        )
+
+
+def recompiles_while_timing(case: Case) -> Iterator[Advice]:
+    """Repeated calls with the same inputs still compiled: the steady state is none."""
+    reasons = [row.reason for p in case.run.processes for row in p.voids if "recompil" in row.reason.lower()]
+    if reasons:
+        yield Advice(
+            code="recompiles_while_timing",
+            title="Repeated equal calls still compile",
+            evidence=f"{units.plural(len(reasons), 'timed block')} held a compile, although the inputs stayed the "
+            "same; such blocks are not counted.",
+            remedy="Something that the code keeps from call to call is compiled in as a constant. See the recompiles "
+            "for its name; the medians here leave that cost out.",
+            source=RECOMPILES,
+            severity="problem",
+        )
+
+
+def _size_remedy(case: Case, what: str, dimension: int | None) -> str:
+    if case.run.config.dynamic is False:
+        return "dynamic is off here, so every new size compiles. Leave it on auto or turn it on, or pad to a few sizes."
+    if case.run.config.dynamic:
+        return "dynamic is on already: something fixes this size. Look for a place that specialises it, or pad."
+    local = re.fullmatch(r"L\['(\w+)'\]", what)
+    mark = f"torch._dynamo.mark_dynamic({local[1] if local else 'tensor'}, {dimension or 0})"
+    return f"Try dynamic on (dynamic=True), or {mark} before the first call, or pad to a few sizes."
+
+
+def _is_number(value: str | None) -> bool:
+    try:
+        float(value or "")
+    except ValueError:
+        return False
+    return True
+
+
+RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (
+    recompile_limit,
+    recompiles_while_timing,
+    changing_sizes,
+    counter_attribute,
+    other_recompiles,
+)
