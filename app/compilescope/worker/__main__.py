@@ -1,0 +1,60 @@
+"""Start of a worker process, by file path. Does nothing when imported, as spawned children of the script import it."""
+
+import os
+import sys
+
+
+def _take_channels() -> tuple[int, int]:
+    """Private copies of stdin and stdout; the script prints to stderr and reads nothing."""
+    lifeline = os.dup(0)
+    events = os.dup(1)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return lifeline, events
+
+
+def _read_line(fd: int) -> bytes:
+    """The first line, byte by byte: what follows belongs to the guardian."""
+    line = bytearray()
+    while (byte := os.read(fd, 1)) not in (b"", b"\n"):
+        line += byte
+    return bytes(line)
+
+
+def _register_package() -> None:
+    """Make `compilescope` importable without a path entry that could hide modules of the script."""
+    import importlib.util
+
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 (before any import)
+    spec = importlib.util.spec_from_file_location(
+        "compilescope", os.path.join(root, "__init__.py"), submodule_search_locations=[root]  # noqa: PTH118
+    )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{root} is no package")
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["compilescope"] = package
+    spec.loader.exec_module(package)
+
+
+def _drop_own_folder() -> None:
+    own = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120 (before any import)
+    sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or os.curdir) != own]
+
+
+def _main() -> None:
+    lifeline, events = _take_channels()
+    _drop_own_folder()
+    line = _read_line(lifeline)
+    _register_package()
+    from compilescope.worker import lifeline as guard
+
+    guard.start(lifeline)
+    from compilescope.worker import session
+
+    session.main(line.decode("utf-8"), events)
+
+
+if __name__ == "__main__":
+    _main()

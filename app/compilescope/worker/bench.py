@@ -1,0 +1,285 @@
+"""The run itself: both sides are built, called, compared and timed."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from compilescope.domain.config import Config
+from compilescope.domain.events import FirstCall, Memory, Noise, Warning, WorkloadReady
+from compilescope.domain.scan import scan
+from compilescope.domain.workload import Job, Workload
+from compilescope.worker import compiling, memory
+from compilescope.worker.capture import Capture
+from compilescope.worker.channel import Channel
+from compilescope.worker.check import Checker
+from compilescope.worker.entries import choose, seed_all
+from compilescope.worker.environment import attempt
+from compilescope.worker.errors import WorkerError
+from compilescope.worker.inputs import Source, duplicate
+from compilescope.worker.loader import load
+from compilescope.worker.models import SHARED, Builder, Pair, has_lazy_parameters, storage_bytes
+from compilescope.worker.gpu import profile
+from compilescope.worker.steps import Recipe, Side
+from compilescope.worker.timing import Plan, Timer
+
+FEWEST_WARM_UPS, MOST_WARM_UPS = 3, 16
+STANCE = "force_eager"
+StageOf = Callable[[str], contextlib.AbstractContextManager[None]]
+
+
+class Bench:
+    """Eager beside compiled, for one configuration, in one process."""
+
+    def __init__(self, job: Job, channel: Channel, stage_of: StageOf) -> None:
+        if job.workload is None:
+            raise WorkerError("The job names no script.")
+        self._job = job
+        self._workload: Workload = job.workload
+        self._config = job.config or Config()
+        self._seed = job.measurement.seed
+        self._emit = channel.emit
+        self._stage_of = stage_of
+        self._capture = Capture(channel.emit, channel.clock, job.trace)
+        self._device = _device(self._workload.device)
+
+    def load(self) -> None:
+        """Import the script, build its model and inputs, and tell what was taken."""
+        with self._stage_of("load"):
+            _set_precision(self._workload.precision)
+            seed_all(self._seed)
+            found = scan(self._workload.script)
+            module = load(self._workload.script, self._workload.arguments)
+            recipe, entries = choose(module, found, self._workload.entry)
+            training = self._workload.phase == "training" or self._workload.train_mode
+            builder = Builder(recipe.model, device=self._device, training=training, seed=self._seed)
+            model = builder.build()
+            self._source = Source(recipe.inputs, self._device)
+            self._source.use_names_of(model)
+            self._sizes = _sizes(self._workload)
+            self._source.sizes = self._sizes[0]
+            seed_all(self._seed)
+            self._inputs = self._source.make()
+            self._work = Recipe.of(self._workload, self._device, module)
+            # the script may compile functions itself; then only a stance makes a true eager side
+            self._script_compiles = "torch._dynamo" in sys.modules
+            self._pair = self._second_model(builder, model, rebuilds=recipe.rebuilds)
+            self._tell_workload(entries, recipe.entry.name)
+
+    def run(self) -> None:
+        try:
+            self._call_eager()
+            self._compile()
+            with self._stage_of("check"):
+                self._checker = Checker(self._eager, self._compiled, self._source, seed=self._seed)
+                self._checker.run(self._inputs)
+            with self._stage_of("warm_up"):
+                self._warm_up()
+            with self._stage_of("measure"):
+                self._measure()
+            with self._stage_of("profile"):
+                self._profile()
+        finally:
+            self._capture.finish()
+
+    def _second_model(self, builder: Builder, model: Any, *, rebuilds: bool) -> Pair:
+        if has_lazy_parameters(model):
+            with torch.no_grad():
+                inputs = duplicate(self._inputs)
+                model(*inputs.args, **inputs.kwargs)
+        return builder.pair(model, rebuilds=rebuilds)
+
+    def _tell_workload(self, entries: list[Any], entry: str) -> None:
+        self._emit(
+            WorkloadReady(
+                entries=tuple(entries),
+                entry=entry,
+                phase=self._workload.phase,
+                precision=self._workload.precision,
+                device=str(self._device),
+                inputs=self._source.describe(self._inputs),
+                copies=self._pair.copies,
+                parameters=sum(parameter.numel() for parameter in self._pair.eager.parameters()),
+                parameter_bytes=storage_bytes(iter(self._pair.eager.parameters())),
+            )
+        )
+        for warning in self._doubts():
+            self._emit(warning)
+
+    def _doubts(self) -> Iterator[Warning]:
+        if self._pair.unwrapped:
+            yield Warning(
+                code="script_compiles",
+                message=f"The script compiles {', '.join(self._pair.unwrapped[:4])} itself. "
+                "Here that is undone, and the whole model is compiled.",
+                hint="The numbers are those of torch.compile on the whole model.",
+            )
+        if self._pair.copies == SHARED:
+            yield Warning(
+                code="shared_model",
+                message="The model could not be copied or built twice, so eager and compiled share one.",
+                hint="State that calls change, such as running statistics, is then common to both.",
+            )
+
+    def _call_eager(self) -> None:
+        with self._stage_of("eager"):
+            self._eager = Side("eager", self._pair.eager, self._pair.eager, self._work)
+            self._eager.stance = STANCE if self._script_compiles else None
+            self._first_call(self._eager, None)
+
+    def _compile(self) -> None:
+        with self._stage_of("compile"):
+            for caution in compiling.cautions(self._config, self._device):
+                self._emit(caution)
+            compiling.preload()
+            self._capture.install()
+            self._capture.describe(self._pair.compiled)
+            call = compiling.compile_model(self._pair.compiled, self._config)
+            self._compiled = Side("compiled", self._pair.compiled, call, self._work)
+            self._eager.release()
+            self._first_call(self._compiled, self._eager)
+
+    def _first_call(self, side: Side, other: Side | None) -> None:
+        step = side.bound(duplicate(self._inputs))
+        seed_all(self._seed)
+        is_compiled = side.name == "compiled"
+
+        def work() -> FirstCall:
+            if is_compiled:
+                self._capture.begin_call()
+            began = time.perf_counter()
+            with side.ready():
+                step()
+            side.synchronize()
+            took = time.perf_counter() - began
+            return FirstCall(
+                side=side.name,
+                direction="step" if self._work.training else "forward",
+                duration_s=took,
+                capture_s=self._capture.end_call() if is_compiled else None,
+            )
+
+        first, peak = memory.watch(side, other, "first_call", work)
+        self._emit(first)
+        self._emit(peak)
+
+    def _warm_up(self) -> None:
+        """At least three calls a side, and on until nothing is compiled any more; then each side's memory alone."""
+        self._fixed = {side.name: duplicate(self._inputs) for side in (self._eager, self._compiled)}
+        compiles = self._warm_up_compiled()
+        if compiles > FEWEST_WARM_UPS:
+            self._emit(_recompiling(compiles))
+        for side, other in ((self._eager, self._compiled), (self._compiled, self._eager)):
+            other.release()
+            self._emit(self._steady_memory(side, other))
+
+    def _warm_up_compiled(self) -> int:
+        """Call until two calls in a row compile nothing; how many of the calls compiled."""
+        step = self._compiled.bound(self._fixed["compiled"])
+        quiet = compiles = 0
+        with self._compiled.ready():
+            for call in range(MOST_WARM_UPS):
+                seen = self._capture.compiles_seen
+                step()
+                if self._capture.compiles_seen == seen:
+                    quiet += 1
+                else:
+                    quiet, compiles = 0, compiles + 1
+                if call + 1 >= FEWEST_WARM_UPS and quiet >= 2:
+                    break
+        self._compiled.synchronize()
+        return compiles
+
+    def _steady_memory(self, side: Side, other: Side) -> Memory:
+        step = side.bound(self._fixed[side.name])
+
+        def work() -> None:
+            with side.ready():
+                for _ in range(2):
+                    step()
+
+        return memory.watch(side, other, "steady", work)[1]
+
+    def _measure(self) -> None:
+        self._emit(_noise())
+        block = 0
+        budget = self._job.measurement.budget_s / len(self._sizes)
+        for shape, sizes in enumerate(self._sizes):
+            if shape:
+                self._take_shape(sizes)
+            sides = [(side, self._fixed[side.name]) for side in (self._eager, self._compiled)]
+            timer = Timer(sides, self._emit, lambda: self._capture.compiles_seen, first_block=block)
+            timer.run(Plan(budget_s=budget, interval=self._job.measurement.interval, shape=shape))
+            block = timer.next_block
+        self._emit(_noise())
+
+    def _take_shape(self, sizes: Any) -> None:
+        self._source.sizes = sizes
+        self._inputs = self._source.make()
+        self._fixed = {side.name: duplicate(self._inputs) for side in (self._eager, self._compiled)}
+        self._warm_up_compiled()
+
+    def _profile(self) -> None:
+        if self._device.type == "cuda":
+            for side in (self._eager, self._compiled):
+                if (busy := attempt(lambda side=side: profile(side, self._fixed[side.name]), None)) is not None:
+                    self._emit(busy)
+        for verdict in self._checker.verdicts(self._config, self._paused):
+            self._emit(verdict)
+
+    @contextlib.contextmanager
+    def _paused(self) -> Iterator[None]:
+        """Compiles of the check itself are no part of the compile story."""
+        self._capture.pause()
+        try:
+            yield
+        finally:
+            self._capture.resume()
+
+
+def _recompiling(compiles: int) -> Warning:
+    return Warning(
+        code="recompiles_every_call",
+        message=f"With the same inputs, {compiles} calls in a row were compiled anew: "
+        "something that the model changes itself, such as a step counter, is a guard.",
+        hint="Keep it in a tensor buffer, or out of forward. What is timed is the state after the recompile limit.",
+    )
+
+
+def _device(name: str | None) -> torch.device:
+    if name is None:
+        return torch.device("cuda:0" if attempt(torch.cuda.is_available, False) else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise WorkerError(f"There is no device {name}.", hint="Choose cpu, or cuda, cuda:1 ….") from None
+    if device.type == "cuda":
+        count = torch.cuda.device_count() if attempt(torch.cuda.is_available, False) else 0
+        if (device.index or 0) >= count:
+            raise WorkerError(f"This machine has no device {name}.", hint="Choose another device; cpu always works.")
+        torch.cuda.set_device(device)
+    return device
+
+
+def _set_precision(precision: str) -> None:
+    if precision == "tf32":
+        torch.set_float32_matmul_precision("high")
+        torch.backends.cudnn.allow_tf32 = True
+
+
+def _sizes(workload: Workload) -> list[dict[str, list[int]]]:
+    """The shapes to measure, first to last; inputs with fewer sizes keep their last."""
+    chosen = {name: [list(size) for size in sizes] for name, sizes in (workload.inputs or {}).items() if sizes}
+    count = max((len(sizes) for sizes in chosen.values()), default=1)
+    return [{name: sizes[min(index, len(sizes) - 1)] for name, sizes in chosen.items()} for index in range(count)]
+
+
+def _noise() -> Noise:
+    import os
+
+    return Noise(load_average=attempt(lambda: os.getloadavg()[0], None))

@@ -1,0 +1,38 @@
+"""The way events leave the worker: one JSON line each, on a private copy of stdout."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import time
+
+from compilescope.domain.events import Event, encode
+
+
+class Channel:
+    """Writes events. Safe from any thread; silent in forked children of the script."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._began = time.perf_counter()
+
+    def clock(self) -> float:
+        """Seconds since the worker's start, the `at` of events."""
+        return time.perf_counter() - self._began
+
+    def emit(self, event: Event) -> None:
+        if os.getpid() != self._owner:
+            return
+        if event.type != "hello" and not event.at:
+            event = dataclasses.replace(event, at=round(self.clock(), 6))
+        line = encode(event).encode("utf-8", "backslashreplace") + b"\n"
+        with self._lock:
+            self._write(line)
+
+    def _write(self, line: bytes) -> None:
+        view = memoryview(line)
+        while view:
+            view = view[os.write(self._fd, view) :]

@@ -1,0 +1,59 @@
+"""Compiles a model with one configuration, and says beforehand what cannot work here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from compilescope.domain.config import Config, OptionValue
+from compilescope.domain.events import Warning
+from compilescope.worker.environment import attempt
+
+
+def preload() -> None:
+    """Import the compiler now, so that the first call's time is the compiler's work and not its import."""
+    import torch._dynamo
+    import torch._inductor.compile_fx  # noqa: F401
+
+
+def compile_model(model: nn.Module, config: Config, extra: Mapping[str, OptionValue] | None = None) -> Any:
+    """The compiled wrapper of a model; nothing is compiled before its first call."""
+    arguments: dict[str, Any] = {
+        "backend": config.backend,
+        "dynamic": config.dynamic,
+        "fullgraph": config.fullgraph,
+    }
+    if config.options or extra:
+        arguments["options"] = {**_mode_options(config), **(config.options or {}), **(extra or {})}
+    elif config.mode is not None:
+        arguments["mode"] = config.mode
+    return torch.compile(model, **arguments)
+
+
+def _mode_options(config: Config) -> dict[str, Any]:
+    """A mode as options, since torch takes one or the other."""
+    if config.mode in (None, "default"):
+        return {}
+    import torch._inductor
+
+    return dict(torch._inductor.list_mode_options(config.mode, config.dynamic))
+
+
+def cautions(config: Config, device: torch.device) -> Iterator[Warning]:
+    """What this configuration asks for and will not get on this device."""
+    options = attempt(lambda: _mode_options(config), {}) | dict(config.options or {})
+    if device.type == "cpu" and (options.get("triton.cudagraphs") or config.backend == "cudagraphs"):
+        yield Warning(
+            code="cudagraphs_need_cuda",
+            message=f"{config.label} records CUDA graphs, which need a CUDA device; on the CPU it works without them.",
+            hint="Choose a CUDA device, or compare the mode default here.",
+        )
+    if device.type == "cpu" and options.get("max_autotune"):
+        yield Warning(
+            code="autotune_on_cpu",
+            message=f"{config.label} tunes Triton kernels for a GPU; on the CPU there is little for it to tune.",
+            hint="Expect the speed of the mode default, and a longer first call.",
+        )

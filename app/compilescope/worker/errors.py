@@ -1,0 +1,197 @@
+"""Failures as a person reads them: what happened, where in the script, and what to do."""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+from compilescope.domain.errors import AppError
+from compilescope.domain.events import RunError
+
+LONGEST_MESSAGE = 2000
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_OWN = str(Path(__file__).resolve().parent) + os.sep
+_LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python3)[/\\.]|^<")
+
+# the first pattern found in "Type: message" gives the hint
+_HINTS: tuple[tuple[str, str], ...] = (
+    (
+        r"ModuleNotFoundError: No module named '([^']+)'",
+        "Install {0} into the chosen interpreter, or choose the interpreter that the script is meant for.",
+    ),
+    (
+        r"OutOfMemoryError|can't allocate memory|CUDA out of memory|DefaultCPUAllocator|MemoryError",
+        "There is not enough memory. Use smaller inputs or a smaller batch, or a device with more memory.",
+    ),
+    (
+        r"Expected all tensors to be on the same device|found at least two devices|Input type .* weight type",
+        "A tensor was made on another device: give `device=` where forward makes tensors, or register it as a buffer.",
+    ),
+    (
+        r"No working C\+\+ compiler|InvalidCxxCompiler|Compiler: cl is not found",
+        "Inductor builds C++ code for the CPU. Install a C++ compiler (g++ or clang), or use the backend aot_eager.",
+    ),
+    (
+        r"CppCompileError",
+        "The C++ compiler could not build Inductor's code; its own message is in the log. "
+        "A cache folder with a space in its path causes this too.",
+    ),
+    (r"Python\.h: No such file", "Install the Python headers (package python3-dev)."),
+    (
+        r"ConstraintViolationError|Constraints violated",
+        "The script marks a dimension as dynamic which the model fixes. Drop the mark, or use maybe_mark_dynamic.",
+    ),
+    (
+        r"FailOnRecompileLimitHit|RecompileLimitExceeded",
+        "A guard fails on every call. With fullgraph off the function would run eager from here on; "
+        "the recompiles say which value changes.",
+    ),
+    (
+        r"RecursionError|maximum recursion depth",
+        "The code is nested too deeply for the compiler. Try sys.setrecursionlimit(10000) at the top of the script.",
+    ),
+    (
+        r"InternalTorchDynamoError",
+        "This is an error within torch.compile itself. Exclude the code at this line with torch.compiler.disable, "
+        "or try another version of torch.",
+    ),
+    (
+        r"Unsupported|UserError|found no compiled frames",
+        "fullgraph=True admits no graph break. Change this line, or turn fullgraph off.",
+    ),
+    (
+        r"InductorError|BackendCompilerFailed|LoweringException",
+        "The backend failed, not the script. The backend aot_eager tells whether Inductor is the cause.",
+    ),
+    (
+        r"CUDA error|no kernel image is available|CUDA driver version",
+        "The CUDA device or its driver refused the work; the log tells more.",
+    ),
+)
+
+
+class WorkerError(AppError):
+    """A failure that the worker itself found; `type` stands for the exception's class."""
+
+    def __init__(self, message: str, *, hint: str = "", type: str = "ScriptError", line: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.type = type
+        self.line = line
+
+
+def describe(error: BaseException, stage: str, script: str | None) -> RunError:
+    """What an exception means to the user."""
+    if isinstance(error, WorkerError):
+        return RunError(
+            stage=stage, type=error.type, message=error.message, hint=error.hint, file=script, line=error.line
+        )
+    if isinstance(error, SystemExit):
+        return _exit(error, stage, script)
+    file, line = _place(error, script)
+    return RunError(
+        stage=stage,
+        type=type(error).__name__,
+        message=_message(error),
+        hint=_hint(error),
+        traceback=_traceback(error),
+        file=file,
+        line=line,
+    )
+
+
+def _exit(error: SystemExit, stage: str, script: str | None) -> RunError:
+    file, line = _place(error, script)
+    if error.code == 2 and "argparse" in "".join(traceback.format_tb(error.__traceback__)):
+        message = f"The script wants arguments: {_argparse_complaint(error)}"
+        hint = "Pass them with --arg, once a word."
+    else:
+        code = error.code if isinstance(error.code, int) else 1 if error.code else 0
+        said = f": {error.code}" if isinstance(error.code, str) else "."
+        message = f"The script ended itself with status {code}{said}"
+        hint = 'Put what the script does when it is run under `if __name__ == "__main__":`.'
+    return RunError(
+        stage=stage,
+        type="SystemExit",
+        message=message,
+        hint=hint,
+        traceback=_traceback(error),
+        file=file,
+        line=line,
+    )
+
+
+def _argparse_complaint(error: SystemExit) -> str:
+    """argparse prints its message and keeps it in its own frame."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename.endswith("argparse.py") and frame.f_code.co_name == "error":
+            return str(frame.f_locals.get("message", "")).strip() + "."
+    return "see its usage in the log."
+
+
+def _message(error: BaseException) -> str:
+    """The first paragraph; the compiler's own preambles say nothing."""
+    text = str(error).strip()
+    if isinstance(error, SyntaxError):
+        return f"{error.msg} (line {error.lineno})"
+    inner = getattr(error, "inner_exception", None)
+    if isinstance(inner, BaseException) and str(inner).strip():
+        text = f"{type(inner).__name__}: {inner}".strip()
+    paragraph = text.split("\n\n")[0].strip() or type(error).__name__
+    return paragraph[:LONGEST_MESSAGE]
+
+
+def _hint(error: BaseException) -> str:
+    chain = "\n".join(f"{type(part).__name__}: {part}" for part in _chain(error))
+    for pattern, hint in _HINTS:
+        if match := re.search(pattern, chain):
+            return hint.format(*(group.partition(".")[0] for group in match.groups()))
+    return ""
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = getattr(current, "inner_exception", None) or current.__cause__ or current.__context__
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    except Exception as failure:  # a script's exception may fail to print itself
+        return f"{type(error).__name__} (its traceback cannot be shown: {type(failure).__name__})"
+
+
+def _place(error: BaseException, script: str | None) -> tuple[str | None, int | None]:
+    """The innermost line of the script's own folder, else the innermost outside libraries and this program."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return error.filename, error.lineno
+    places = [*_frames(error.__traceback__), *_told_places(error)]
+    home = str(Path(script).resolve().parent) + os.sep if script else None
+    own = [place for place in places if home and str(Path(place[0]).resolve()).startswith(home)]
+    own = [place for place in own if not _is_foreign(place[0])]
+    chosen = own or [place for place in places if not _is_foreign(place[0])]
+    return chosen[-1] if chosen else (script, None)
+
+
+def _frames(trace: TracebackType | None) -> list[tuple[str, int]]:
+    return [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
+
+
+def _told_places(error: BaseException) -> list[tuple[str, int]]:
+    """Dynamo names the user's lines in its message, since they are in no frame of the traceback."""
+    text = "\n".join(str(part) for part in _chain(error))
+    marker = text.find("from user code:")
+    if marker < 0:
+        return []
+    return [(match["file"], int(match["line"])) for match in _FRAME.finditer(text, marker)]
+
+
+def _is_foreign(file: str) -> bool:
+    return bool(_LIBRARY.search(file)) or file.startswith(_OWN)

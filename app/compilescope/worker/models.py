@@ -1,0 +1,134 @@
+"""Two models from one script: an eager one, and one to compile."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from compilescope.worker.entries import seed_all
+
+DEEPCOPY, REBUILT, SHARED = "deepcopy", "rebuilt", "shared"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """`copies` says how the second model was made. `unwrapped` names parts that the script had compiled itself."""
+
+    eager: nn.Module
+    compiled: nn.Module
+    copies: str
+    unwrapped: tuple[str, ...] = ()
+
+
+class Builder:
+    """Builds a script's model, always from the same seed, on the device, in the right mode."""
+
+    def __init__(self, build: Callable[[], nn.Module], *, device: torch.device, training: bool, seed: int) -> None:
+        self._build = build
+        self._device = device
+        self._training = training
+        self._seed = seed
+        self.unwrapped: list[str] = []
+
+    def build(self) -> nn.Module:
+        seed_all(self._seed)
+        model, found = unwrap(self._build())
+        self.unwrapped = found
+        return model.to(self._device).train(self._training)
+
+    def pair(self, model: nn.Module, *, rebuilds: bool) -> Pair:
+        """A second model beside this one: copied, else built again, else the same one."""
+        unwrapped = tuple(self.unwrapped)
+        if not _holds_compiled_functions(model):
+            twin = duplicate(model)
+            if twin is not None:
+                return Pair(eager=model, compiled=twin, copies=DEEPCOPY, unwrapped=unwrapped)
+        twin = self._rebuilt(model) if rebuilds else None
+        if twin is not None:
+            return Pair(eager=model, compiled=twin, copies=REBUILT, unwrapped=unwrapped)
+        return Pair(eager=model, compiled=model, copies=SHARED, unwrapped=unwrapped)
+
+    def _rebuilt(self, model: nn.Module) -> nn.Module | None:
+        try:
+            twin = self.build()
+        except torch.OutOfMemoryError:
+            return None
+        # a factory may hand out one object again and again
+        return None if twin is model else twin
+
+
+def duplicate(model: nn.Module) -> nn.Module | None:
+    """A deep copy, or None where the model cannot be copied or there is no room for two."""
+    try:
+        return copy.deepcopy(model)
+    except Exception:
+        # whatever a model holds may refuse: locks, generators, tensors with a history
+        return None
+
+
+def unwrap(model: nn.Module) -> tuple[nn.Module, list[str]]:
+    """The model without its script's own torch.compile, on the outside, within, or in place."""
+    found: list[str] = []
+    while _is_compiled(model):
+        model = model._orig_mod
+        found.append("the model")
+    for name, module in list(model.named_modules()):
+        for key, child in list(module._modules.items()):
+            if child is not None and _is_compiled(child):
+                inner = child
+                while _is_compiled(inner):
+                    inner = inner._orig_mod
+                module._modules[key] = inner
+                found.append(f"{name}.{key}".lstrip("."))
+    for name, module in model.named_modules():
+        if getattr(module, "_compiled_call_impl", None) is not None:
+            module._compiled_call_impl = None
+            found.append(name or "the model")
+    return model, found
+
+
+def _is_compiled(module: nn.Module) -> Any:
+    return type(module).__name__ == "OptimizedModule" and hasattr(module, "_orig_mod")
+
+
+def _holds_compiled_functions(model: nn.Module) -> bool:
+    """A compiled bound method stays bound to the original when its module is copied."""
+    return any(
+        hasattr(value, "_torchdynamo_orig_callable") for module in model.modules() for value in vars(module).values()
+    )
+
+
+def has_lazy_parameters(model: nn.Module) -> bool:
+    """Parameters that get their shape at the first call cannot be copied before it."""
+    return any(torch.nn.parameter.is_lazy(tensor) for tensor in state(model))
+
+
+def state(model: nn.Module) -> Iterator[torch.Tensor]:
+    yield from model.parameters()
+    yield from model.buffers()
+
+
+def copy_state(source: nn.Module, target: nn.Module) -> None:
+    """Give `target` the parameters and buffers of `source`, in place, so that nothing is compiled again."""
+    if source is target:
+        return
+    for mine, theirs in zip(state(target), state(source), strict=False):
+        if mine.shape == theirs.shape:
+            mine.copy_(theirs)
+
+
+def storage_bytes(tensors: Iterator[torch.Tensor]) -> int:
+    """Memory that tensors hold, shared storage counted once."""
+    seen: dict[int, int] = {}
+    for tensor in tensors:
+        try:
+            storage = tensor.untyped_storage()
+        except (NotImplementedError, RuntimeError):
+            continue
+        seen[storage.data_ptr()] = storage.nbytes()
+    return sum(seen.values())

@@ -1,0 +1,158 @@
+"""The work that is timed: one inference call or one training step, the same for both sides."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from compilescope.domain.workload import Workload
+from compilescope.worker.errors import WorkerError
+from compilescope.worker.inputs import Inputs, leaves
+
+Call = Callable[..., Any]
+_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What both sides' work is made from."""
+
+    training: bool
+    precision: str
+    device: torch.device
+    loss: Callable[[Any], torch.Tensor]
+    optimizer: Callable[[Any], torch.optim.Optimizer]
+
+    @classmethod
+    def of(cls, workload: Workload, device: torch.device, module: ModuleType) -> Recipe:
+        return cls(
+            training=workload.phase == "training",
+            precision=workload.precision,
+            device=device,
+            loss=getattr(module, "get_loss", mean_square),
+            optimizer=getattr(module, "get_optimizer", torch.optim.AdamW),
+        )
+
+    def autocast(self) -> contextlib.AbstractContextManager[Any]:
+        dtype = _AUTOCAST.get(self.precision)
+        if dtype is None:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=dtype)
+
+
+class Side:
+    """One model with what it needs to run: eager or compiled.
+
+    `call` may be the compiled wrapper of `model`; the state is the model's.
+    """
+
+    def __init__(self, name: str, model: nn.Module, call: Call, recipe: Recipe) -> None:
+        self.name = name
+        self.model = model
+        self.call = call
+        self.recipe = recipe
+        self.optimizer: torch.optim.Optimizer | None = None
+        self.scaler: torch.amp.GradScaler | None = None
+        self.last_loss: torch.Tensor | None = None
+        self.stance: str | None = None
+        if recipe.training:
+            self._prepare_training()
+
+    def _prepare_training(self) -> None:
+        parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        if parameters:
+            self.optimizer = self.recipe.optimizer(parameters)
+        if self.recipe.precision == "fp16":
+            self.scaler = torch.amp.GradScaler(self.recipe.device.type)
+
+    @contextlib.contextmanager
+    def ready(self) -> Iterator[None]:
+        """Around calls: the grad mode of the phase, and true eager where the script compiles by itself."""
+        with contextlib.ExitStack() as stack:
+            if self.stance:
+                stack.enter_context(torch.compiler.set_stance(self.stance))
+            if not self.recipe.training:
+                stack.enter_context(torch.inference_mode())
+            yield
+
+    def bound(self, inputs: Inputs) -> Callable[[], Any]:
+        """One call or step with these inputs, as lean as it can be; returns the model's output."""
+        if self.recipe.training:
+            return lambda: self._step(inputs)
+        call, args, kwargs = self.call, inputs.args, inputs.kwargs
+        if self.recipe.precision not in _AUTOCAST:
+            return lambda: call(*args, **kwargs)
+        autocast = self.recipe.autocast()
+
+        def cast() -> Any:
+            with autocast:
+                return call(*args, **kwargs)
+
+        return cast
+
+    def _step(self, inputs: Inputs) -> Any:
+        if self.optimizer is not None:
+            self.optimizer.zero_grad(set_to_none=True)
+        with self.recipe.autocast():
+            output = self.call(*inputs.args, **inputs.kwargs)
+            loss = self.recipe.loss(output)
+        self.last_loss = loss.detach()
+        self._update(loss)
+        return output
+
+    def _update(self, loss: torch.Tensor) -> None:
+        if self.scaler is None or self.optimizer is None:
+            loss.backward()  # type: ignore[no-untyped-call]
+            if self.optimizer is not None:
+                self.optimizer.step()
+            return
+        self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+    def gradients(self) -> dict[str, torch.Tensor | None]:
+        """The gradients that the last step left."""
+        return {name: parameter.grad for name, parameter in self.model.named_parameters()}
+
+    def held(self) -> Iterator[torch.Tensor]:
+        """Tensors that this side keeps between calls."""
+        for parameter in self.model.parameters():
+            yield parameter
+            if parameter.grad is not None:
+                yield parameter.grad
+        yield from self.model.buffers()
+        if self.optimizer is not None:
+            for entry in self.optimizer.state.values():
+                yield from (value for value in entry.values() if isinstance(value, torch.Tensor))
+
+    def synchronize(self) -> None:
+        if self.recipe.device.type == "cuda":
+            torch.cuda.synchronize(self.recipe.device)
+
+    def release(self) -> None:
+        """Let go of gradients, so that the other side's memory can be told alone."""
+        self.model.zero_grad(set_to_none=True)
+        self.last_loss = None
+        gc.collect()
+
+
+def mean_square(output: Any) -> torch.Tensor:
+    """The default loss: the mean of squares of the floating-point outputs, in fp32 so that fp16 cannot overflow."""
+    parts = [
+        leaf.float().square().mean() if not leaf.is_complex() else torch.view_as_real(leaf).float().square().mean()
+        for _, leaf in leaves(output, "output")
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad and (leaf.is_floating_point() or leaf.is_complex())
+    ]
+    if not parts:
+        raise WorkerError(
+            "The model's output has no floating-point part with a gradient, so there is nothing to train.",
+            hint="Add get_loss(output) to the script, or choose inference.",
+        )
+    return torch.stack(parts).sum() if len(parts) > 1 else parts[0]

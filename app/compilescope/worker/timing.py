@@ -1,0 +1,272 @@
+"""Interleaved timing of two sides: time per call back to back, then latency."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from compilescope.domain.events import Event, Measured, Samples, Void, Warning
+from compilescope.worker.inputs import Inputs
+from compilescope.worker.steps import Side
+
+BLOCK_S = 0.020
+LEAD_S = 0.001
+CHUNK_S = 0.25
+FEWEST_PAIRS = 20
+MOST_CALLS = 1_000_000
+LATENCY_SHARE = 0.15
+MOST_LATENCIES = 2000
+VOIDS_IN_A_ROW = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How long to time one shape, and how surely. `interval` is a half width relative to the speedup."""
+
+    budget_s: float
+    interval: float
+    shape: int = 0
+
+
+@dataclass(kw_only=True)
+class Timed:
+    """One side with its fixed inputs, ready to be timed. `lead`: calls before the clock starts."""
+
+    side: Side
+    call: Callable[[], Any]
+    calls: int = 1
+    lead: int = 1
+    seconds: list[float] = field(default_factory=list)
+    wall_s: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """What one block took, per call."""
+
+    seconds: float
+    wall_s: float
+
+
+class Timer:
+    """Times pairs of blocks, eager beside compiled, and tells them in chunks between the blocks."""
+
+    def __init__(
+        self,
+        sides: Sequence[tuple[Side, Inputs]],
+        emit: Callable[[Event], None],
+        compiles_seen: Callable[[], int],
+        first_block: int = 0,
+    ) -> None:
+        self._timed = [Timed(side=side, call=side.bound(inputs)) for side, inputs in sides]
+        self._emit = emit
+        self._compiles_seen = compiles_seen
+        self._on_cuda = sides[0][0].recipe.device.type == "cuda"
+        self._clock = "cuda_event" if self._on_cuda else "wall"
+        self._block = first_block
+        self._told = first_block
+        self._shape = 0
+        self._ratios: list[float] = []
+        self._voids = 0
+
+    @property
+    def next_block(self) -> int:
+        return self._block
+
+    def run(self, plan: Plan) -> None:
+        """Time until the interval is narrow enough or the budget is spent."""
+        self._shape = plan.shape
+        with undisturbed():
+            for timed in self._timed:
+                self._calibrate(timed)
+            stop = self._back_to_back(plan, plan.budget_s * (1 - LATENCY_SHARE))
+            self._emit(Measured(shape=plan.shape, stop=stop))
+            self._latency(plan.budget_s * LATENCY_SHARE)
+
+    def _calibrate(self, timed: Timed) -> None:
+        """How many calls fill a block, and how many the first millisecond."""
+        with timed.side.ready():
+            per_call, calls = 0.0, 1
+            while True:
+                per_call = self._time(timed, calls).wall_s
+                if per_call * calls >= BLOCK_S / 4 or calls >= MOST_CALLS:
+                    break
+                calls = min(calls * 4, MOST_CALLS)
+        timed.calls = _calls_for(BLOCK_S * 1.1, per_call)
+        timed.lead = _calls_for(LEAD_S, per_call)
+
+    def _back_to_back(self, plan: Plan, budget: float) -> str:
+        began = told = time.perf_counter()
+        least = min(1.5, budget / 2)
+        while True:
+            self._pair()
+            now = time.perf_counter()
+            if now - told >= CHUNK_S:
+                self._tell()
+                gc.collect(0)
+                told = time.perf_counter()
+            if self._voids >= VOIDS_IN_A_ROW:
+                self._warn_of_recompiles()
+                return self._finish("budget")
+            if now - began >= budget and (len(self._ratios) >= 2 or now - began >= 3 * budget):
+                return self._finish("budget")
+            if now - began >= least and self._is_narrow(plan.interval):
+                return self._finish("interval")
+
+    def _finish(self, stop: str) -> str:
+        self._tell()
+        return stop
+
+    def _pair(self) -> None:
+        """One block of each side, one right after the other."""
+        blocks, reasons = [], []
+        for timed in self._timed:
+            before, scale = self._compiles_seen(), _scale(timed.side)
+            with timed.side.ready():
+                for _ in range(timed.lead):
+                    timed.call()
+                block = self._time(timed, timed.calls)
+            blocks.append(block)
+            timed.seconds.append(block.seconds)
+            timed.wall_s.append(block.wall_s)
+            timed.counts.append(timed.calls)
+            reasons.append(_fault(timed.side, self._compiles_seen() - before, scale))
+        self._judge(blocks, reasons)
+        self._block += 1
+
+    def _judge(self, blocks: Sequence[Block], reasons: Sequence[str]) -> None:
+        if any(reasons):
+            self._voids += 1
+            for timed, reason in zip(self._timed, reasons, strict=True):
+                if reason:
+                    self._emit(Void(block=self._block, side=timed.side.name, reason=reason))
+            return
+        self._voids = 0
+        if all(block.seconds > 0 for block in blocks):
+            self._ratios.append(math.log(blocks[0].seconds / blocks[-1].seconds))
+
+    def _time(self, timed: Timed, calls: int) -> Block:
+        call, rounds = timed.call, range(calls)
+        if not self._on_cuda:
+            began = time.perf_counter()
+            for _ in rounds:
+                call()
+            took = (time.perf_counter() - began) / calls
+            return Block(seconds=took, wall_s=took)
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        timed.side.synchronize()
+        began = time.perf_counter()
+        start.record()
+        for _ in rounds:
+            call()
+        end.record()
+        timed.side.synchronize()
+        wall = (time.perf_counter() - began) / calls
+        return Block(seconds=start.elapsed_time(end) / 1e3 / calls, wall_s=wall)
+
+    def _tell(self) -> None:
+        for timed in self._timed:
+            if timed.seconds:
+                self._emit(self._chunk(timed, "back_to_back", self._told))
+                timed.seconds, timed.wall_s, timed.counts = [], [], []
+        self._told = self._block
+
+    def _chunk(self, timed: Timed, measure: str, block: int) -> Samples:
+        return Samples(
+            side=timed.side.name,
+            shape=self._shape,
+            block=block,
+            measure=measure,
+            clock=self._clock if measure == "back_to_back" else "wall",
+            seconds=tuple(timed.seconds),
+            wall_s=tuple(timed.wall_s) if self._on_cuda and measure == "back_to_back" else (),
+            calls=tuple(timed.counts),
+        )
+
+    def _is_narrow(self, interval: float) -> bool:
+        return len(self._ratios) >= FEWEST_PAIRS and half_width(self._ratios) <= interval
+
+    def _latency(self, budget: float) -> None:
+        """Calls that are waited for one by one, in alternating blocks, until the time or the count is reached."""
+        began = time.perf_counter()
+        counts = [0 for _ in self._timed]
+        while time.perf_counter() - began < budget and min(counts) < MOST_LATENCIES:
+            for index, timed in enumerate(self._timed):
+                calls = min(timed.calls, 200)
+                self._time_each(timed, calls)
+                self._emit(self._chunk(timed, "latency", counts[index]))
+                counts[index] += calls
+                timed.seconds = []
+
+    def _time_each(self, timed: Timed, calls: int) -> None:
+        clock, call, wait = time.perf_counter, timed.call, timed.side.synchronize
+        with timed.side.ready():
+            for _ in range(min(timed.lead, calls)):
+                call()
+            wait()
+            for _ in range(calls):
+                began = clock()
+                call()
+                wait()
+                timed.seconds.append(clock() - began)
+        timed.wall_s, timed.counts = [], []
+
+    def _warn_of_recompiles(self) -> None:
+        self._emit(
+            Warning(
+                code="recompiles_while_timed",
+                message="The compiled model went on recompiling during the timing, so there is no steady state.",
+                hint="The recompiles name the value that changes from call to call.",
+            )
+        )
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """No garbage collection while this holds; what lives now is left out of later ones."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()
+
+
+def half_width(ratios: Sequence[float]) -> float:
+    """Half the 95 % interval of the median of log ratios, from their spread; robust against single slow blocks."""
+    middle = statistics.median(ratios)
+    spread = 1.4826 * statistics.median(abs(ratio - middle) for ratio in ratios)
+    # the standard error of a median is 1.2533 times that of a mean
+    return 1.96 * 1.2533 * spread / math.sqrt(len(ratios))
+
+
+def _calls_for(seconds: float, per_call: float) -> int:
+    return max(1, min(math.ceil(seconds / max(per_call, 1e-9)), MOST_CALLS))
+
+
+def _scale(side: Side) -> float | None:
+    return side.scaler.get_scale() if side.scaler is not None else None
+
+
+def _fault(side: Side, compiles: int, scale: float | None) -> str:
+    """Why the block that has just ended does not count; empty where it does."""
+    if compiles:
+        return f"The {side.name} model compiled again during the block."
+    if scale is not None and (_scale(side) or 0.0) < scale:
+        return "The gradient scaler skipped an optimizer step."
+    if side.last_loss is not None and not bool(torch.isfinite(side.last_loss).all()):
+        return "The loss is not finite."
+    return ""
