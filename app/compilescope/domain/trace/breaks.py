@@ -1,0 +1,107 @@
+"""Graph breaks, from the text that Dynamo writes about each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from compilescope.domain.events import Place
+from compilescope.domain.trace.places import Places, is_in_loop, parse_stack
+
+_NEXT_CAUSE = "*** While handling this graph break, another graph break occurred: ***"
+_LOCATION = re.compile(r"Graph break in user code at (.*):(\d+)")
+_REASON = re.compile(
+    r"^(?:Graph Break )?Reason: (.*?)(?=^(?:User code traceback:|Stack variable source attribution:)|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_STACK = re.compile(
+    r"^(?:User code traceback:|.*from user code at:|The graph break occurred in the following user code:)[ ]*\n"
+    r"((?:[ \t]+.*\n?|\n)*)",
+    re.MULTILINE,
+)
+_ID = re.compile(r"/gb/gb(\d+)\.html")
+_PREAMBLES = ("Encountered graph break", "Failed to handle graph break gracefully")
+_SKIPPED = (
+    "Failed to handle graph break gracefully",
+    "cannot properly resume",
+    "Graph break: skip",
+    "graph break in loop",
+    "Skip frame due to graph break in a for/while loop",
+)
+_EXCEPTION = re.compile(r"^(?:torch\.)?[\w.]*?(\w*(?:Unsupported|Error|Exception)\w*): (.+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """One block of a break's text."""
+
+    kind: str = ""
+    explanation: str = ""
+    hints: tuple[str, ...] = ()
+    id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Break:
+    """What a break's text says. `causes`: root cause first, then what followed from it."""
+
+    causes: tuple[Cause, ...]
+    place: Place | None
+    stack: tuple[Place, ...]
+    frame_skipped: bool
+    in_loop: bool
+
+
+def parse_cause(text: str) -> Cause:
+    """One block: the kind, then `Explanation:`, `Hint:`s and a link with the break's id."""
+    head: list[str] = []
+    explanation: list[str] = []
+    hints: list[list[str]] = []
+    part = head
+    for line in (raw.strip() for raw in text.splitlines()):
+        if line.startswith("Explanation:"):
+            part, line = explanation, line[12:].strip()
+        elif line.startswith("Hint:"):
+            hints.append([])
+            part, line = hints[-1], line[5:].strip()
+        elif line.startswith(("Developer debug context:", "For more details about this graph break")):
+            part, line = [], ""
+        if line and not (part is head and line.startswith(_PREAMBLES)):
+            part.append(line)
+    found = _ID.search(text)
+    return Cause(
+        kind=head[0].removeprefix("Unsupported: ").removeprefix("Graph break: ") if head else "",
+        explanation=" ".join(explanation) or " ".join(head[1:]),
+        hints=tuple(" ".join(hint) for hint in hints),
+        id=f"GB{found[1]}" if found else None,
+    )
+
+
+def parse_causes(text: str) -> tuple[Cause, ...]:
+    """All blocks of a message, root cause first."""
+    return tuple(cause for block in text.split(_NEXT_CAUSE) if (cause := parse_cause(block)).kind)
+
+
+def parse_break(text: str, places: Places) -> Break:
+    """A break from its payload, as written by torch 2.6 to 2.14."""
+    reason = _REASON.search(text)
+    causes = parse_causes(reason[1]) if reason else ()
+    stack = _STACK.search(text)
+    frames = parse_stack(stack[1]) if stack else []
+    location = _LOCATION.search(text)
+    if not causes:
+        # a skipped frame's text names no reason of its own; the exception printed below it does
+        error = _EXCEPTION.search(text)
+        causes = parse_causes(text[error.start(2) :]) if error else ()
+    place = places.innermost(frames)
+    if place is None and location:
+        place = Place(file=location[1], line=int(location[2]))
+    reported = reason[1] if reason else text
+    return Break(
+        causes=causes or (Cause(kind="Unknown reason"),),
+        place=place,
+        stack=places.own(frames),
+        frame_skipped=any(sign in text[:400] or sign in reported for sign in _SKIPPED),
+        # of the frames outside, a training loop around the model is no loop in the model
+        in_loop="graph break in loop" in reported or is_in_loop(places.own(frames)[-1:]),
+    )

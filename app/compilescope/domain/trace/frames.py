@@ -1,0 +1,107 @@
+"""One compile of one frame, from its first record to its last: breaks and recompiles are told when they are certain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from compilescope.domain import events as e
+from compilescope.domain.trace.breaks import Break
+from compilescope.domain.trace.recompiles import Reason, plain_source
+
+LIMIT_REACHED = "recompile limit exceeded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entrance:
+    """What a compiled library module's frame stands for: torch wraps it, and the wrapper has no argument names."""
+
+    file: str | None = None
+    line: int | None = None
+    function: str = "forward"
+    arguments: tuple[str, ...] = ()
+
+
+def is_wrapper(place: e.Place) -> bool:
+    """Whether a compiled frame is the one that torch puts around a library module."""
+    return place.function == "inner" and place.file.replace("\\", "/").endswith("torch/_dynamo/external_utils.py")
+
+
+@dataclass
+class Frame:
+    """State of one compile id."""
+
+    place: e.Place | None = None
+    is_wrapper: bool = False
+    captured: bool = False
+    breaks: dict[tuple[object, ...], e.GraphBreak] = field(default_factory=dict)
+    told: set[tuple[object, ...]] = field(default_factory=set)
+    reasons: list[Reason] = field(default_factory=list)
+    nodes: dict[str, e.Place] = field(default_factory=dict)
+
+    def add_break(self, found: Break) -> None:
+        """Keep a break until it is known whether the frame goes on; a retry reports the same one again."""
+        root, *rest = found.causes
+        place = found.place
+        key = (root.id or root.kind, place)
+        kept = self.breaks.get(key)
+        if key in self.told:
+            return
+        self.breaks[key] = e.GraphBreak(
+            file=place.file if place else None,
+            line=place.line if place else None,
+            function=place.function if place else None,
+            id=root.id,
+            kind=root.kind,
+            reason=root.kind,
+            explanation=root.explanation,
+            hints=root.hints,
+            consequences=tuple(cause.kind for cause in rest),
+            stack=found.stack,
+            in_loop=found.in_loop or bool(kept and kept.in_loop),
+            frame_skipped=found.frame_skipped or bool(kept and kept.frame_skipped),
+        )
+
+    def take_breaks(self, *, skipped: bool = False) -> list[e.GraphBreak]:
+        """The breaks that were not told yet. `skipped`: the frame has ended without code."""
+        taken = list(self.breaks.values())
+        self.told.update(self.breaks)
+        self.breaks.clear()
+        if skipped and taken:
+            taken[-1] = replace(taken[-1], frame_skipped=True)
+        return taken
+
+    def take_recompile(self, arguments: tuple[str, ...]) -> e.Recompile | None:
+        """The recompile whose reasons came before this compile began."""
+        if not self.reasons:
+            return None
+        reason, place = self.reasons[0], self.place
+        texts = "\n".join(each.text for each in self.reasons)
+        self.reasons = []
+        source = reason.source
+        return e.Recompile(
+            file=place.file if place else None,
+            line=place.line if place else None,
+            function=place.function if place else None,
+            guard=reason.guard,
+            reason=texts,
+            source=plain_source(source, arguments) if source and self.is_wrapper else source,
+            dimension=reason.dimension,
+            expected=reason.expected,
+            actual=reason.actual,
+            failed_compile_id=reason.failed,
+        )
+
+
+def outcome(metrics: Mapping[str, Any], *, broke: bool) -> tuple[str, str | None]:
+    """What became of a compile, and why: end, skipped (its code runs eager) or failed (with an exception)."""
+    kind, reason = metrics.get("fail_type"), str(metrics.get("fail_reason") or "")
+    if kind:
+        short = reason.strip().splitlines()[0] if reason.strip() else str(kind)
+        if broke or LIMIT_REACHED in reason or metrics.get("config_suppress_errors"):
+            return "skipped", short
+        return "failed", f"{kind}: {short}"
+    if metrics.get("has_guarded_code") is False:
+        return "skipped", None
+    return "end", None

@@ -1,0 +1,210 @@
+"""Records of a structured torch trace (the TORCH_TRACE format), read one after the other or written as they happen.
+
+A record is a header line, `V1129 17:06:30.123000 pid file:line] {json}`, then the payload's lines, each after a tab.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from compilescope.domain.errors import UsageError
+
+_CHUNK = 4 << 20
+_FOREIGN_HINT = "Choose a file or folder that TORCH_TRACE has written (dedicated_log_torch_trace_….log, plain or .gz)."
+# half of all records, and nothing in them that is told
+_DROPPED = (b'] {"describe_', b'] {"dump_file"', b'] {"compilation_metrics_runtime"')
+
+
+class TraceRecord:
+    """One record. `payload` is decoded when asked for; `offset` and `length` say where it lies in the trace file."""
+
+    __slots__ = (
+        *("metadata", "kind", "compile_id", "rank", "thread", "at", "offset", "length", "text"),
+        *("_buffer", "_start", "_stop"),
+    )
+
+    def __init__(
+        self,
+        metadata: Mapping[str, Any],
+        *,
+        text: str | None = None,
+        at: float = 0.0,
+        thread: int | None = None,
+        offset: int = 0,
+        length: int = 0,
+    ) -> None:
+        self.metadata = metadata
+        self.kind = next(iter(metadata), "")
+        self.compile_id = compile_id(metadata)
+        rank = metadata.get("rank")
+        self.rank: int | None = rank if isinstance(rank, int) else None
+        self.at = at
+        self.thread = thread
+        self.offset = offset
+        self.length = length
+        self.text = text
+        self._buffer = b""
+        self._start = self._stop = 0
+
+    def keep(self, buffer: bytes, start: int, stop: int) -> TraceRecord:
+        """Remember where the payload's lines lie in a buffer, to be decoded if they are wanted."""
+        self._buffer, self._start, self._stop = buffer, start, stop
+        return self
+
+    @property
+    def value(self) -> Any:
+        """What stands beside the record's kind."""
+        return self.metadata.get(self.kind)
+
+    @property
+    def payload(self) -> str:
+        if self.text is None:
+            self.text = plain_text(self._buffer[self._start : self._stop])
+        return self.text
+
+    def head(self, size: int) -> str:
+        """About the first characters of the payload, without decoding the rest."""
+        if self.text is not None:
+            return self.text[:size]
+        return plain_text(self._buffer[self._start : min(self._start + size, self._stop)])
+
+    def tail(self, size: int) -> str:
+        """About the last characters of the payload, without decoding the rest."""
+        if self.text is not None:
+            return self.text[-size:]
+        return plain_text(self._buffer[max(self._stop - size, self._start) : self._stop])
+
+
+def compile_id(metadata: Mapping[str, Any]) -> str | None:
+    """The id as torch prints it: frame/compile, or with the compiled autograd graph in front."""
+    autograd, frame = metadata.get("compiled_autograd_id"), metadata.get("frame_id")
+    parts = [f"!{autograd}"] if autograd is not None else []
+    if frame is not None:
+        parts += [str(frame), str(metadata.get("frame_compile_id"))]
+    return "/".join(parts) or None
+
+
+def plain_text(lines: bytes) -> str:
+    """A payload's text from its lines in the file."""
+    if lines.startswith(b"\t"):
+        lines = lines[1:]
+    return lines.replace(b"\n\t", b"\n").decode("utf-8", "replace")
+
+
+def open_trace(path: str | Path) -> IO[bytes]:
+    """The trace's bytes, unpacked where it is packed."""
+    path = Path(path)
+    try:
+        stream = path.open("rb")
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.", hint=_FOREIGN_HINT) from error
+    return gzip.open(stream) if packed else stream  # type: ignore[return-value]
+
+
+def read_text(path: str | Path, offset: int, length: int) -> str:
+    """A text that an event points at with `offset` and `length`."""
+    with open_trace(path) as stream:
+        stream.seek(offset)
+        return plain_text(stream.read(length))
+
+
+def find_traces(path: str | Path) -> list[Path]:
+    """The trace files that a path stands for: itself, or the logs in a folder."""
+    path = Path(path)
+    if not path.is_dir():
+        return [path]
+    found = sorted(item for item in path.rglob("*") if item.is_file() and re.search(r"\.log(\.gz)?$", item.name))
+    if not found:
+        raise UsageError(f"{path} holds no trace.", hint=_FOREIGN_HINT)
+    return found
+
+
+def read_trace(path: str | Path) -> Iterator[TraceRecord]:
+    """The records of a trace file. A record's payload can be had until the next record is asked for."""
+    try:
+        with open_trace(path) as stream:
+            yield from _records(stream, Path(path))
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path} is damaged: {error}.", hint="Copy it again from where it was written.") from error
+
+
+def _records(stream: IO[bytes], path: Path) -> Iterator[TraceRecord]:
+    clock = _Clock()
+    buffer, base = stream.read(_CHUNK), 0
+    start = 0 if buffer[:1] == b"V" else buffer.find(b"\nV") + 1
+    if _HEADER.match(buffer, start) is None:
+        raise UsageError(f"{path} is not a structured torch trace.", hint=_FOREIGN_HINT)
+    searched = start
+    while True:
+        end = buffer.find(b"\nV", searched)
+        if end < 0 or end + 3 > len(buffer):
+            more = stream.read(max(_CHUNK, len(buffer) - start))
+            if not more:
+                break
+            buffer, base = buffer[start:] + more, base + start
+            searched, start = 0, 0
+            continue
+        searched = end + 1
+        if not 48 <= buffer[end + 2] <= 57:
+            continue
+        record = _record(buffer, start, end, base, clock)
+        if record is not None:
+            yield record
+        start = end + 1
+    record = _record(buffer, start, len(buffer) - buffer.endswith(b"\n"), base, clock)
+    if record is not None:
+        yield record
+
+
+def _record(buffer: bytes, start: int, end: int, base: int, clock: _Clock) -> TraceRecord | None:
+    line_end = buffer.find(b"\n", start, end)
+    line_end = end if line_end < 0 else line_end
+    bracket = buffer.find(b"] {", start, line_end)
+    if bracket < 0 or buffer.startswith(_DROPPED, bracket):
+        return None
+    try:
+        metadata = json.loads(buffer[bracket + 2 : line_end])
+    except ValueError:
+        # a process that died while it wrote leaves half a record
+        return None
+    header = _HEADER.match(buffer, start)
+    payload = min(line_end + 1, end)
+    record = TraceRecord(
+        metadata,
+        at=clock.seconds(header[1]) if header else 0.0,
+        thread=int(header[2]) if header else None,
+        offset=base + payload,
+        length=end - payload,
+    )
+    return record.keep(buffer, payload, end)
+
+
+_HEADER = re.compile(rb"V(\d{4} \d\d:\d\d:\d\d(?:\.\d+)?)\S* +(\d+) ")
+
+
+class _Clock:
+    """Turns header times, which lack the year, into seconds since the first one."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+        self._days: dict[bytes, int] = {}
+
+    def seconds(self, stamp: bytes) -> float:
+        day = self._days.get(stamp[:4])
+        if day is None:
+            # a leap year, so that every day of every year is one of its days
+            day = datetime(2000, int(stamp[:2]), int(stamp[2:4])).toordinal()
+            self._days[stamp[:4]] = day
+        now = day * 86400 + int(stamp[5:7]) * 3600 + int(stamp[8:10]) * 60 + float(stamp[11:])
+        if self._first is None:
+            self._first = now
+        passed = now - self._first
+        return passed if passed >= 0 else passed + 366 * 86400
