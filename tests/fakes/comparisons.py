@@ -253,7 +253,7 @@ def _failed(script: str, device: str) -> Iterator[e.Event]:
         "  Explanation: Detected data-dependent branching (e.g. `if my_tensor.sum() > 0:`)",
         hint="Turn fullgraph off, or use torch.cond.",
         traceback="Traceback (most recent call last):\n"
-        + "".join(f'  File "torch/_dynamo/symbolic_convert.py", line {n}, in step\n    self.dispatch(x)\n' for n in range(20))
+        + '  File "torch/_dynamo/symbolic_convert.py", line 711, in step\n    self.dispatch(x)\n' * 20
         + f'  File "{script}", line 17, in forward\n    if hidden.abs().mean() > 0.5:\n',
         file=script,
         line=17,
