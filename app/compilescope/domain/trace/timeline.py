@@ -72,9 +72,7 @@ class Timeline:
             e.Autotune(
                 operation=operation,
                 inputs=tuple(shapes.split(", ")) if shapes else (),
-                choices=({"name": winner, "seconds": best / 1e3 if best else None, "detail": detail},)
-                if winner
-                else (),
+                choices=(choice,) if winner else (),
                 winner=winner,
                 duration_s=duration,
             )
