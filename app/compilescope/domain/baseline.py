@@ -134,9 +134,8 @@ def _new_recompiles(now: Row, before: Row) -> list[str]:
     for key, count in counts.items():
         if 0 < allowed.get(key, 0) < count:
             row = next(row for row in rows if _recompile_key(row) == key)
-            found.append(
-                f"{_function(row)} recompiled {count} times, {allowed[key]} in the baseline: {row.get('reason') or row.get('guard')}"
-            )
+            times = f"recompiled {count} times, {allowed[key]} in the baseline"
+            found.append(f"{_function(row)} {times}: {row.get('reason') or row.get('guard')}")
     return found
 
 
