@@ -1,0 +1,208 @@
+"""The command line's words and what they mean. Bad usage is one sentence and a hint."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import shutil
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import compilescope
+from compilescope.domain.config import Choices, OptionValue
+from compilescope.domain.errors import UsageError
+from compilescope.domain.workload import PHASES, PRECISIONS, Workload
+from compilescope.engine.request import default_python
+
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+COMMANDS = ("bench", "doctor")
+SWITCHES: dict[str, bool | None] = {"auto": None, "on": True, "off": False}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are sentences, not a dump of the usage."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **settings})
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(_sentence(message), hint=f"`{self.prog} --help` lists what can be given.")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Read the command line; `command` is None for the window."""
+    if argv and argv[0] in COMMANDS:
+        return _parser().parse_args(_with_joined_words(argv))
+    return _window_parser().parse_args(argv, argparse.Namespace(command=None))
+
+
+def choices(arguments: argparse.Namespace) -> Choices:
+    """The sets of options whose product is compared."""
+    for mode in arguments.mode or ():
+        # another torch may know other modes, so only what looks like a slip is refused here
+        near = difflib.get_close_matches(mode, MODES, n=1, cutoff=0.75)
+        if mode not in MODES and near:
+            raise UsageError(f"There is no mode {mode}.", hint=f"Did you mean {near[0]}?")
+    if arguments.mode and arguments.option:
+        raise UsageError("--mode and --option exclude each other, as they do in torch.compile.", hint="Give one.")
+    return Choices(
+        modes=tuple(arguments.mode or ("default",)),
+        dynamics=tuple(SWITCHES[word] for word in arguments.dynamic or ("auto",)),
+        fullgraphs=tuple(bool(SWITCHES[word]) for word in arguments.fullgraph or ("off",)),
+        backends=tuple(arguments.backend or ("inductor",)),
+        options=dict(arguments.option) if arguments.option else None,
+    )
+
+
+def workload(arguments: argparse.Namespace, script: str) -> Workload:
+    """What every configuration is measured on."""
+    return Workload(
+        script=script,
+        entry=arguments.entry,
+        phase=arguments.phase,
+        precision=arguments.precision,
+        device=arguments.device,
+        train_mode=arguments.train_mode,
+        arguments=tuple(arguments.arg or ()),
+        inputs=dict(arguments.inputs) if arguments.inputs else None,
+    )
+
+
+def _window_parser() -> Parser:
+    parser = Parser(
+        prog="compilescope",
+        description="See what torch.compile did, measure it against eager, and decide.",
+        epilog="Without a window: `compilescope bench SCRIPT` runs and compares, `compilescope doctor` says what this "
+        "machine can do. Each has its own --help.",
+    )
+    parser.add_argument("script", metavar="SCRIPT", nargs="?", help="a model script to open in the window")
+    _add_version(parser)
+    return parser
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="compilescope")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
+    bench = commands.add_parser("bench", description="Run and compare, headless: progress on stderr, table on stdout.")
+    bench.add_argument("script", metavar="SCRIPT", help="the model script")
+    _add_workload(bench)
+    _add_configurations(bench)
+    _add_measurement(bench)
+    _add_files(bench)
+    doctor = commands.add_parser("doctor", description="Say what this machine can do, and what is missing.")
+    _add_python(doctor)
+    return parser
+
+
+def _add_version(parser: Parser) -> None:
+    parser.add_argument("--version", action="version", version=f"CompileScope {compilescope.__version__}")
+
+
+def _add_python(parser: Parser) -> None:
+    parser.add_argument(
+        "--python", metavar="PATH", type=_python, default=default_python(), help="the interpreter that has torch"
+    )
+
+
+def _add_workload(parser: Parser) -> None:
+    group = parser.add_argument_group("what is measured")
+    group.add_argument("--entry", metavar="NAME", help="which of the script's models; default: the first")
+    _add_python(parser)
+    group.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1 …; default: the first CUDA device, or cpu")
+    group.add_argument("--phase", choices=PHASES, default="inference")
+    group.add_argument(
+        "--precision", choices=PRECISIONS, default="fp32", help="bf16 and fp16 by autocast; fp16 training with a scaler"
+    )
+    group.add_argument("--train-mode", action="store_true", help="inference with the module in training mode")
+    group.add_argument(
+        "--inputs", metavar="NAME=8,128[;16,128…]", action="append", type=_inputs, help="sizes; several make a sweep"
+    )
+    group.add_argument("--arg", metavar="WORD", action="append", help="one word of the script's own command line")
+
+
+def _add_configurations(parser: Parser) -> None:
+    group = parser.add_argument_group("configurations", "Each can be given several times; the product is compared.")
+    group.add_argument("--mode", metavar="MODE", action="append", help=", ".join(MODES))
+    group.add_argument("--dynamic", choices=tuple(SWITCHES), action="append")
+    group.add_argument("--fullgraph", choices=("on", "off"), action="append")
+    group.add_argument("--backend", metavar="BACKEND", action="append", help="inductor, aot_eager, eager …")
+    group.add_argument(
+        "--option", metavar="KEY=VALUE", action="append", type=_option, help="torch.compile(options=…), not with --mode"
+    )
+
+
+def _add_measurement(parser: Parser) -> None:
+    group = parser.add_argument_group("measurement")
+    group.add_argument(
+        "--budget", metavar="SECONDS", type=_seconds, default=10.0, help="timed part of each configuration (10)"
+    )
+    group.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=900.0, help="limit for each configuration (900)"
+    )
+    group.add_argument("--cache", choices=("fresh", "mine"), default="fresh", help="compiler caches: fresh, or yours")
+
+
+def _add_files(parser: Parser) -> None:
+    group = parser.add_argument_group("files")
+    for kind in ("json", "csv", "markdown"):
+        group.add_argument(f"--{kind}", metavar="FILE")
+
+
+def _with_joined_words(argv: Sequence[str]) -> list[str]:
+    """`--arg --epochs` as `--arg=--epochs`: the word after --arg is the script's, dashes and all."""
+    result: list[str] = []
+    words = iter(argv)
+    for word in words:
+        following = next(words, None) if word == "--arg" else None
+        result.append(word if following is None else f"{word}={following}")
+    return result
+
+
+def _python(text: str) -> str:
+    found = shutil.which(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"there is no Python interpreter {text}")
+    return found
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no time in seconds")
+    return value
+
+
+def _inputs(text: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
+    name, _, sizes = text.partition("=")
+    try:
+        shapes = tuple(tuple(int(part) for part in size.split(",")) for size in sizes.split(";"))
+    except ValueError:
+        shapes = ()
+    if not name or not shapes or any(number < 0 for shape in shapes for number in shape):
+        raise argparse.ArgumentTypeError(f"{text} is not like x=8,128 or x=8,128;16,128")
+    return name, shapes
+
+
+def _option(text: str) -> tuple[str, OptionValue]:
+    key, separator, value = text.partition("=")
+    if not key or not separator:
+        raise argparse.ArgumentTypeError(f"{text} is not like max_autotune=true")
+    words = {"True": True, "False": False}
+    if value in words:
+        return key, words[value]
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        parsed = value
+    return key, parsed if isinstance(parsed, (bool, int, float)) else value
+
+
+def _sentence(message: str) -> str:
+    """argparse's message as a sentence: "argument --mode: expected one argument" is "--mode: expected …"."""
+    text = message.removeprefix("argument ")
+    text = text[:1].upper() + text[1:] if not text.startswith("-") else text
+    return text if text.endswith(".") else f"{text}."

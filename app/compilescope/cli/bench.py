@@ -1,0 +1,157 @@
+"""`compilescope bench`: run every configuration, one after the other, and report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from compilescope.cli.arguments import choices, workload
+from compilescope.cli.progress import Progress
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.errors import AppError, UsageError
+from compilescope.domain.results import comparison_json
+from compilescope.domain.run import Run
+from compilescope.domain.scan import scan
+from compilescope.domain.workload import Measurement
+from compilescope.engine.feed import Feed, RunEvents, RunStarted
+from compilescope.engine.request import RunRequest, new_run_id
+from compilescope.engine.supervisor import Supervisor, forget
+from compilescope.report import tables
+
+TICK_S = 0.1
+WRITERS = {"json": tables.write_json, "csv": tables.write_csv, "markdown": tables.write_markdown}
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    """Returns the exit status: 0 all finished, 1 one did not, 130 stopped by the user."""
+    requests = _requests(arguments)
+    files = {kind: path for kind in WRITERS if (path := getattr(arguments, kind))}
+    for path in files.values():
+        _check_writable(Path(path))
+    comparison = Comparison(id=new_run_id(), created=time.time())
+    try:
+        was_stopped = _Bench(requests, comparison).carry_out()
+        result = comparison_json(comparison)
+    finally:
+        for request in requests:
+            forget(request.id)
+    _report(result, files)
+    if was_stopped:
+        return 130
+    return 0 if all(run.outcome == "finished" for run in comparison.runs) else 1
+
+
+def _requests(arguments: argparse.Namespace) -> list[RunRequest]:
+    script = _script(arguments)
+    return [
+        RunRequest(
+            config=config,
+            workload=workload(arguments, script),
+            measurement=Measurement(budget_s=arguments.budget),
+            timeout_s=arguments.timeout,
+            cache=arguments.cache,
+            python=arguments.python,
+        )
+        for config in choices(arguments).product()
+    ]
+
+
+def _script(arguments: argparse.Namespace) -> str:
+    path = Path(arguments.script)
+    if not path.exists():
+        raise UsageError(f"There is no file {path}.", hint="Give the path of a model script.")
+    found = scan(path)
+    # an entry that is named may be one that only running the script brings to light
+    if found.problem and not arguments.entry:
+        raise UsageError(found.problem, hint="`compilescope bench --help` lists what can be given.")
+    return str(path.absolute())
+
+
+def _check_writable(path: Path) -> None:
+    """Say so now, and not after an hour of measuring."""
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError(f"{path} cannot be written.", hint="Choose a file in a folder that you can write to.")
+
+
+def _report(result: dict[str, Any], files: dict[str, str]) -> None:
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    problems = []
+    for kind, path in files.items():
+        try:
+            WRITERS[kind](result, path)
+        except AppError as error:
+            problems.append(error)
+    print(tables.text_table(result), end="", flush=True)
+    if problems:
+        raise problems[0]
+
+
+class _Bench:
+    """The loop between the engine and the terminal."""
+
+    def __init__(self, requests: Sequence[RunRequest], comparison: Comparison) -> None:
+        self._requests = requests
+        self._comparison = comparison
+        self._progress = Progress(len(requests))
+        self._feed = Feed()
+        self._runs: dict[str, Run] = {}
+        self._interrupts = 0
+        for request in requests:
+            assert request.config and request.workload
+            self._runs[request.id] = Run(request.id, config=request.config, workload=request.workload)
+        comparison.runs.extend(self._runs.values())
+
+    def carry_out(self) -> bool:
+        """Run everything; True where the user stopped it."""
+        with self._interruptible(), Supervisor(self._feed) as supervisor:
+            for request in self._requests:
+                supervisor.submit(request)
+            heeded = 0
+            while not all(run.is_over for run in self._runs.values()):
+                if self._interrupts > heeded:
+                    heeded = self._interrupts
+                    self._progress.say("Stopping …" if heeded == 1 else "Stopping at once …")
+                    supervisor.stop(now=heeded > 1)
+                self._feed.wait(TICK_S)
+                self._take()
+        return self._interrupts > 0
+
+    def _take(self) -> None:
+        for item in self._feed.drain():
+            run = self._runs[item.run_id]
+            match item:
+                case RunStarted():
+                    self._progress.begin(list(self._runs).index(run.id) + 1, run)
+                case RunEvents(events=events):
+                    run.apply_all(events)
+                    if run.is_over:
+                        self._progress.end(run)
+        for run in self._runs.values():
+            if run.processes and not run.is_over:
+                self._progress.show(run)
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Ctrl+C, and what ends a job in CI, stop the run and not this loop; a second time stops it at once."""
+
+        def interrupt(_number: int, _frame: FrameType | None) -> None:
+            self._interrupts += 1
+
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if hasattr(signal, "SIGHUP"):
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, interrupt) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
