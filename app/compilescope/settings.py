@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,7 @@ def save(settings: Settings, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps(dataclasses.asdict(settings), indent=1), "utf-8")
-    os.replace(draft, path)
+    draft.replace(path)
 
 
 def _fitting(value: dict[str, Any]) -> dict[str, Any]:

@@ -109,8 +109,8 @@ def _failed_in(run: Run, stages: tuple[str, ...]) -> bool:
 def _compiler(run: Run, story: ProcessStory) -> list[Step]:
     compile_rows = [row for row in story.stages if row.name == "compile"]
     if not compile_rows:
-        failed = _failed_in(run, ("compile",))
-        return [Step(name=name, state=State.FAILED if failed and name == "Dynamo" else State.WAITING) for name in _GROUPS]
+        first = State.FAILED if _failed_in(run, ("compile",)) else State.WAITING
+        return [Step(name=name, state=first if name == "Dynamo" else State.WAITING) for name in _GROUPS]
     times = self_times(story.phases, story.last_at)
     is_on = compile_rows[-1].duration_s is None and not run.is_over
     open_groups = [phase.group for phase in story.phases if phase.duration_s is None] if is_on else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+import time
 from pathlib import Path
 from typing import Protocol
 
@@ -61,8 +61,8 @@ class Session(QObject):
             raise UsageError(selection.missing)
         workload = selection.workload(script)
         runs = [Run(new_run_id(), config=config, workload=workload) for config in selection.configs]
-        created = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
-        self._state.set_comparison(Comparison(id=new_run_id(), created=created, runs=runs))
+        comparison = Comparison(id=new_run_id(), created=time.time(), runs=runs)
+        self._state.set_comparison(comparison)
         for run in runs:
             self._submit("run", run)
         self._update_activity()
@@ -79,6 +79,14 @@ class Session(QObject):
         """End everything. Returns when no process is left, or after five seconds."""
         self._bridge.stop()
         self._engine.close(timeout=5.0)
+
+    def name(self, run_id: str) -> str:
+        """What a run is called in the log; empty where its log is of no interest."""
+        run = self._state.run(run_id)
+        if run is not None:
+            return run.label
+        task, _ = self._tasks.get(run_id, ("doctor", None))
+        return "" if task == "doctor" else task
 
     def _script(self) -> Path:
         script = self._state.script
@@ -126,7 +134,7 @@ class Session(QObject):
             self._state.set_inspection(None, run.error)
             if run.error:
                 self.failed.emit(run.error.message, run.error.hint)
-        if task == "doctor" and run.outcome != "finished":
+        if task == "doctor" and run.outcome != "finished" and self._state.environment is None:
             self._state.set_environment(None, run.error.message if run.error else "The interpreter gave no answer.")
         if self._state.running_id == run_id:
             self._state.set_running(None)

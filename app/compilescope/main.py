@@ -1,0 +1,137 @@
+"""The window's composition root: builds everything once and hands it over."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+from PySide6 import __version__ as qt_version
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from compilescope import crash, paths, settings
+from compilescope.domain.errors import UsageError
+from compilescope.engine.feed import Feed
+from compilescope.engine.supervisor import Supervisor
+from compilescope.ui import charts
+from compilescope.ui.bridge import Bridge
+from compilescope.ui.findings import Findings
+from compilescope.ui.main_window import MainWindow, Parts
+from compilescope.ui.selection import Selection
+from compilescope.ui.session import Session
+from compilescope.ui.state import AppState
+from compilescope.ui.theme import Scheme, Theme
+
+
+def run_window(script: Path | None = None) -> int:
+    """Show the window, with `script` opened in it, until it is closed. The exit status."""
+    refuse_broken_qt(qt_version, sys.version_info[:2])
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("CompileScope")
+    app.setDesktopFileName("compilescope")
+    app.setWindowIcon(_window_icon())
+    path = paths.settings() / "settings.json"
+    known, problem = settings.load(path)
+    window_app = WindowApp(app, known)
+    crash_log = crash.with_crash_log(paths.data() / "crash.log", app, window_app.window.messages.show_details)
+    if problem:
+        window_app.window.messages.show_info(problem)
+    if script is not None:
+        window_app.window.open_script(script)
+    window_app.window.show()
+    status = app.exec()
+    window_app.close()
+    _remember(window_app.kept, path)
+    crash_log.deleteLater()
+    return status
+
+
+def refuse_broken_qt(version: str, python: tuple[int, ...]) -> None:
+    """PySide6 6.12.0 loses references to None and True on Python before 3.12, and aborts within seconds."""
+    if version == "6.12.0" and python < (3, 12):
+        raise UsageError(
+            f"PySide6 6.12.0 aborts on Python {python[0]}.{python[1]}.",
+            hint="Install another PySide6 (pip install 'PySide6-Essentials!=6.12.0'), or use Python 3.12.",
+        )
+
+
+class WindowApp(QObject):
+    """Owns the window and what works behind it."""
+
+    def __init__(self, app: QApplication, known: settings.Settings, engine: Supervisor | None = None) -> None:
+        super().__init__()
+        self.feed = Feed()
+        self.engine = engine or Supervisor(self.feed)
+        self.theme = Theme(_scheme(known.scheme), self)
+        self.theme.apply(app)
+        self.state = AppState(Selection(python=known.python, budget_s=known.budget_s), self)
+        self.bridge = Bridge(self.feed, self)
+        self.findings = Findings(self)
+        self.session = Session(self.state, self.bridge, self.engine, self)
+        self.window = MainWindow(
+            Parts(state=self.state, session=self.session, findings=self.findings, theme=self.theme, settings=known)
+        )
+        self.kept = known
+        self._charts = ChartLoader(self)
+        self._charts.loaded.connect(self._install_charts)
+        self._charts.failed.connect(self.window.messages.show_error)
+        self.bridge.log_arrived.connect(self.window.append_log)
+        self.window.painted.connect(self._begin_soon)
+        self.window.closing.connect(self._keep_settings)
+
+    def close(self) -> None:
+        """End every process; five seconds at most."""
+        self.session.close()
+        self.findings.close()
+
+    def _begin_soon(self) -> None:
+        QTimer.singleShot(0, self._begin)
+
+    def _begin(self) -> None:
+        """What the first paint did not have to wait for."""
+        self.bridge.start()
+        self.session.ask_environment()
+        self._charts.start()
+
+    def _install_charts(self) -> None:
+        from compilescope.ui.charts.latency import LatencyChart
+
+        self.window.workspace.timing.install_chart(LatencyChart)
+
+    def _keep_settings(self) -> None:
+        self.kept = self.window.settings
+
+
+class ChartLoader(QObject):
+    """Imports the plotting library in a thread: it takes half a second, and creates no Qt objects."""
+
+    loaded = Signal()
+    failed = Signal(str)
+
+    def start(self) -> None:
+        threading.Thread(target=self._load, name="charts", daemon=True).start()
+
+    def _load(self) -> None:
+        try:
+            charts.load()
+        except ImportError as error:
+            self.failed.emit(f"Charts are missing: {error}.")
+        else:
+            self.loaded.emit()
+
+
+def _scheme(name: str) -> Scheme:
+    return Scheme(name) if name in {scheme.value for scheme in Scheme} else Scheme.SYSTEM
+
+
+def _remember(kept: settings.Settings, path: Path) -> None:
+    try:
+        settings.save(kept, path)
+    except OSError as error:
+        print(f"The settings could not be saved: {error}", file=sys.stderr)
+
+
+def _window_icon() -> QIcon:
+    return QIcon(str(paths.resources() / "icons" / "compilescope.svg"))

@@ -1,0 +1,105 @@
+"""Everything that the user can command, as a table; menus, shortcuts and tests read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenuBar
+
+from compilescope.ui.icons import icon
+from compilescope.ui.theme import Theme
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionSpec:
+    """One command. `id` is the QAction's object name."""
+
+    id: str
+    text: str
+    menu: str
+    shortcut: str = ""
+    tip: str = ""
+    icon: str = ""
+    is_checkable: bool = False
+    begins_group: bool = False
+
+
+ACTIONS: tuple[ActionSpec, ...] = (
+    ActionSpec(id="open", text="&Open script…", menu="&File", shortcut="Ctrl+O", icon="open", tip="Open a model script"),
+    ActionSpec(id="welcome", text="&Examples and recent scripts", menu="&File", shortcut="Ctrl+E"),
+    ActionSpec(
+        id="export_json", text="Export &JSON…", menu="&File", shortcut="Ctrl+Shift+J", icon="export", begins_group=True
+    ),
+    ActionSpec(id="export_csv", text="Export &CSV…", menu="&File", shortcut="Ctrl+Shift+S"),
+    ActionSpec(id="export_markdown", text="Export &Markdown…", menu="&File", shortcut="Ctrl+Shift+M"),
+    ActionSpec(id="quit", text="&Quit", menu="&File", shortcut="Ctrl+Q", begins_group=True),
+    ActionSpec(
+        id="copy_markdown",
+        text="Copy comparison as &Markdown",
+        menu="&Edit",
+        shortcut="Ctrl+Shift+C",
+        icon="copy",
+        tip="Put the comparison on the clipboard, ready for a pull request",
+    ),
+    ActionSpec(id="find", text="&Find in log", menu="&Edit", shortcut="Ctrl+F", icon="inspect", begins_group=True),
+    ActionSpec(
+        id="run", text="&Run comparison", menu="&Run", shortcut="Ctrl+R", icon="run", tip="Compile and measure what is ticked"
+    ),
+    ActionSpec(
+        id="stop", text="&Stop", menu="&Run", shortcut="Esc", icon="stop", tip="End the run in progress and what waits behind it"
+    ),
+    ActionSpec(
+        id="inspect",
+        text="&Inspect script",
+        menu="&Run",
+        shortcut="Ctrl+I",
+        icon="inspect",
+        tip="Run the script to see its entries and inputs; nothing is compiled",
+        begins_group=True,
+    ),
+    ActionSpec(id="show_log", text="&Log", menu="&View", shortcut="Ctrl+L", is_checkable=True),
+    ActionSpec(id="next_tab", text="&Next pane", menu="&View", shortcut="Ctrl+Tab"),
+    ActionSpec(id="reset_layout", text="&Reset layout", menu="&View"),
+    ActionSpec(id="theme", text="Switch &theme", menu="&View", shortcut="Ctrl+T", tip="Light or dark", begins_group=True),
+    ActionSpec(id="system_theme", text="Theme of the s&ystem", menu="&View"),
+)
+
+
+class Actions(QObject):
+    """The QActions of a window, by id."""
+
+    def __init__(self, handlers: Mapping[str, Callable[[], None]], theme: Theme, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._actions: dict[str, QAction] = {}
+        for spec in ACTIONS:
+            action = QAction(spec.text, self)
+            action.setObjectName(spec.id)
+            action.setShortcut(QKeySequence(spec.shortcut))
+            action.setToolTip(f"{spec.tip or spec.text.replace('&', '')} ({spec.shortcut})" if spec.shortcut else spec.tip)
+            action.setCheckable(spec.is_checkable)
+            action.triggered.connect(handlers[spec.id])
+            self._actions[spec.id] = action
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def __getitem__(self, name: str) -> QAction:
+        return self._actions[name]
+
+    def fill(self, bar: QMenuBar) -> None:
+        """Build the menus, in the table's order."""
+        menus = {title: bar.addMenu(title) for title in dict.fromkeys(spec.menu for spec in ACTIONS)}
+        for spec in ACTIONS:
+            if spec.begins_group:
+                menus[spec.menu].addSeparator()
+            menus[spec.menu].addAction(self._actions[spec.id])
+
+    def _restyle(self) -> None:
+        tokens = self._theme.tokens
+        colors = {"run": tokens.good, "stop": tokens.bad}
+        for spec in ACTIONS:
+            if spec.icon:
+                self._actions[spec.id].setIcon(icon(spec.icon, colors.get(spec.id, tokens.muted), tokens.border))

@@ -1,0 +1,145 @@
+"""What the answer card says, from what is known so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from compilescope.domain import units
+from compilescope.domain.comparison import Recommendation
+from compilescope.domain.run import Run
+from compilescope.domain.standing import progress
+from compilescope.ui.findings import Findings
+from compilescope.ui.state import AppState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """`tone`: good, warn, bad, busy or empty. `action`: what stands at the right side."""
+
+    title: str = ""
+    text: str = ""
+    tone: str = ""
+    snippet: str = ""
+    action: Literal["run", "stop", "snippet", ""] = ""
+    can_run: bool = False
+
+
+def answer(state: AppState, findings: Findings) -> Answer:
+    if state.script is None:
+        return Answer(title="Drop a model script here", text="Any Python file that builds a torch.nn.Module.")
+    if state.is_busy:
+        return _busy(state, findings)
+    if state.is_inspecting:
+        return Answer(
+            title=f"Inspecting {state.script.name}",
+            text="The script runs, to build its model and inputs. Nothing is compiled.",
+            tone="busy",
+            action="stop",
+        )
+    if state.runs and all(run.is_over for run in state.runs):
+        return _conclusion(state.runs, findings)
+    return _ready(state)
+
+
+def _ready(state: AppState) -> Answer:
+    selection = state.selection
+    problem = state.scan.problem if state.scan else ""
+    if problem and not (state.scan and state.scan.entries):
+        return Answer(title="Nothing to compare in this script", text=problem, tone="bad")
+    if selection.missing:
+        return Answer(title=selection.missing, text="The product of what is ticked is what runs.", tone="warn", action="run")
+    names = ", ".join(config.label for config in selection.configs)
+    return Answer(
+        title=selection.plan[0].upper() + selection.plan[1:],
+        text=f"Each runs twice, with an empty and with a warm cache, in turns with eager: {names}.",
+        action="run",
+        can_run=True,
+    )
+
+
+def _busy(state: AppState, findings: Findings) -> Answer:
+    runs = state.runs
+    current = state.run(state.running_id)
+    done = sum(run.is_over for run in runs)
+    number = runs.index(current) + 1 if current else min(done + 1, len(runs))
+    if state.is_stopping:
+        return Answer(title="Stopping…", text="The processes of the run are being ended.", tone="busy", action="stop")
+    name = current.label if current else "the next configuration"
+    title = f"{name}: {progress(current)}" if current else f"Starting {name}"
+    where = f"Configuration {number} of {len(runs)}."
+    alarm = _not_compiled(runs)
+    if alarm:
+        return Answer(title=alarm, text=f"{where} Now {title}.", tone="bad", action="stop")
+    return Answer(title=title, text=f"{where} {_so_far(runs, findings)}".strip(), tone="busy", action="stop")
+
+
+def _so_far(runs: Sequence[Run], findings: Findings) -> str:
+    parts = []
+    for run in runs:
+        verdict = findings.of(run).verdict
+        if verdict:
+            parts.append(f"{run.label}: {verdict.summary}")
+    return " ".join(parts[-2:])
+
+
+def _not_compiled(runs: Sequence[Run]) -> str:
+    """The finding that must not be overlooked, as soon as it is certain."""
+    names = [run.label for run in runs if run.story and run.story.has_compiled and run.story.graphs == 0]
+    return f"Not compiled: {', '.join(names)} captured no graph and runs eager" if names else ""
+
+
+def _conclusion(runs: Sequence[Run], findings: Findings) -> Answer:
+    failed = [run for run in runs if run.outcome != "finished"]
+    if all(run.outcome == "stopped" for run in runs):
+        return Answer(title="Stopped", text="No configuration was measured to the end.", action="run", can_run=True)
+    if len(failed) == len(runs):
+        return _all_failed(failed)
+    recommendation = findings.recommendation
+    if recommendation is None or any(findings.of(run).verdict is None for run in runs):
+        return Answer(title="Judging what was measured…", text="", tone="busy")
+    alarm = _not_compiled(runs)
+    if alarm:
+        return Answer(
+            title=alarm,
+            text="torch.compile gave the model back as it was, without an error. " + _sentences(recommendation, 0),
+            tone="bad",
+        )
+    return _recommended(recommendation, failed)
+
+
+def _recommended(recommendation: Recommendation, failed: Sequence[Run]) -> Answer:
+    title = _title(recommendation)
+    also = [f"{units.plural(len(failed), 'configuration')} did not finish."] if failed else []
+    return Answer(
+        title=title,
+        text=" ".join([*also, _sentences(recommendation, 1)]).strip(),
+        tone="good" if recommendation.config else "warn",
+        snippet=recommendation.snippet,
+        action="snippet" if recommendation.snippet else "",
+    )
+
+
+def _all_failed(failed: Sequence[Run]) -> Answer:
+    error = next((run.error for run in failed if run.error), None)
+    names = ", ".join(run.label for run in failed)
+    if error is None:
+        return Answer(title=f"{names} did not finish", text="See the log.", tone="bad")
+    message = next((line for line in error.message.splitlines() if line.strip()), error.type)
+    return Answer(title=message, text=error.hint or f"{names} ended at stage {error.stage}.", tone="bad")
+
+
+def _title(recommendation: Recommendation) -> str:
+    return _split(recommendation.summary)[0]
+
+
+def _sentences(recommendation: Recommendation, start: int) -> str:
+    """The recommendation from its sentence `start` on, with what to know before relying on it."""
+    return " ".join([*_split(recommendation.summary)[start:], *recommendation.caveats])
+
+
+def _split(text: str) -> list[str]:
+    """Sentences; a number's point has no space behind it."""
+    parts = text.split(". ")
+    return [part if part.endswith(".") or i == len(parts) - 1 else part + "." for i, part in enumerate(parts)]

@@ -1,0 +1,385 @@
+"""The main window: puts the panels together and lets commands reach them."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QMimeData, Qt, Signal
+from PySide6.QtGui import (
+    QAction,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeySequence,
+    QPaintEvent,
+)
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QMainWindow,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from compilescope.domain.errors import AppError
+from compilescope.settings import Settings
+from compilescope.ui.actions import Actions
+from compilescope.ui.exports import export_csv, export_json, export_markdown, markdown_text
+from compilescope.ui.findings import Findings
+from compilescope.ui.panels.message_bar import MessageBar
+from compilescope.ui.panels.options_panel import OptionsPanel
+from compilescope.ui.panels.script_panel import ScriptPanel
+from compilescope.ui.panels.status import StatusBar
+from compilescope.ui.panels.top_bar import TopBar
+from compilescope.ui.panels.welcome import Welcome
+from compilescope.ui.panels.workspace import Workspace
+from compilescope.ui.session import Session
+from compilescope.ui.state import AppState
+from compilescope.ui.theme import Scheme, Theme
+
+LAYOUT_VERSION = 1
+SIDE_WIDTH = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What the window is handed by the composition root."""
+
+    state: AppState
+    session: Session
+    findings: Findings
+    theme: Theme
+    settings: Settings
+
+
+class MainWindow(QMainWindow):
+    """`painted` comes once, after the first paint: what is slow to load waits for it."""
+
+    painted = Signal()
+    closing = Signal()
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__()
+        self._parts = parts
+        self._state = parts.state
+        self._settings = parts.settings
+        self._is_painted = False
+        self.setWindowTitle("CompileScope")
+        self.setAcceptDrops(True)
+        self.setMinimumSize(1000, 640)
+        self.actions_by_id = Actions(self._handlers(), parts.theme, self)
+        self._build()
+        self._connect()
+        self._restore(parts.settings)
+        self._follow_activity()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as the window stands now."""
+        return dataclasses.replace(
+            self._settings,
+            scheme=self._parts.theme.scheme.value,
+            python=self._state.selection.python,
+            budget_s=self._state.selection.budget_s,
+            shows_log=self.actions_by_id["show_log"].isChecked(),
+            geometry=_text(self.saveGeometry()),
+            layout=f"{_text(self._body.saveState())} {_text(self.workspace.split.saveState())}",
+            layout_version=LAYOUT_VERSION,
+        )
+
+    def open_script(self, path: Path) -> None:
+        """Show a script. Nothing of it runs."""
+        if self._state.is_busy:
+            self.messages.show_error("A comparison is running.", "Stop it first (Esc), then open another script.")
+            return
+        if not path.is_file():
+            self.messages.show_error(f"There is no file {path}.")
+            return
+        self.messages.hide()
+        self._settings = self._settings.with_recent(path.resolve())
+        self._state.set_script(path.resolve())
+
+    def show_welcome(self) -> None:
+        if not self._state.is_busy:
+            self._pages.setCurrentWidget(self.welcome)
+
+    def ask_for_script(self) -> None:
+        folder = str(self._state.script.parent) if self._state.script else str(Path.home())
+        name, _ = QFileDialog.getOpenFileName(self, "Open a model script", folder, "Python (*.py);;All files (*)")
+        if name:
+            self.open_script(Path(name))
+
+    def run(self) -> None:
+        self._attempt(self._parts.session.compare)
+
+    def inspect(self) -> None:
+        self._attempt(self._parts.session.inspect)
+
+    def stop(self) -> None:
+        self._parts.session.stop()
+
+    def append_log(self, run_id: str, at: float, lines: tuple[bytes, ...]) -> None:
+        name = self._parts.session.name(run_id)
+        if name:
+            self.workspace.log.append(name, at, lines)
+
+    def _attempt(self, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except AppError as error:
+            self.messages.show_error(error.message, error.hint)
+        else:
+            self.messages.hide()
+
+    def _export(self, suffix: str, write: Callable[[AppState, Path], None]) -> None:
+        script = self._state.script
+        start = str(script.with_name(f"{script.stem}-comparison{suffix}")) if script else f"comparison{suffix}"
+        name, _ = QFileDialog.getSaveFileName(self, "Export the comparison", start, f"*{suffix}")
+        if not name:
+            return
+        try:
+            write(self._state, Path(name))
+        except OSError as error:
+            self.messages.show_error(f"{name} could not be written: {error.strerror or error}.")
+        else:
+            self.status.say(f"Written: {name}")
+
+    def export_json(self) -> None:
+        self._export(".json", export_json)
+
+    def export_csv(self) -> None:
+        self._export(".csv", export_csv)
+
+    def export_markdown(self) -> None:
+        self._export(".md", export_markdown)
+
+    def copy_markdown(self) -> None:
+        QGuiApplication.clipboard().setText(markdown_text(self._state))
+        self.status.say("The comparison is on the clipboard, as Markdown.")
+
+    def find(self) -> None:
+        self.actions_by_id["show_log"].setChecked(True)
+        self._show_log()
+        self.workspace.focus_log_search()
+
+    def _show_log(self) -> None:
+        self.workspace.set_log_shown(self.actions_by_id["show_log"].isChecked())
+
+    def reset_layout(self) -> None:
+        self._body.setSizes([SIDE_WIDTH, max(self.width() - SIDE_WIDTH, 600)])
+        self.workspace.reset_layout()
+
+    def follow_system_theme(self) -> None:
+        self._parts.theme.set_scheme(Scheme.SYSTEM)
+
+    def _show_script(self) -> None:
+        script = self._state.script
+        self.setWindowTitle(f"{script.name} – CompileScope" if script else "CompileScope")
+        self._pages.setCurrentWidget(self.workspace if script else self.welcome)
+        self.workspace.log.clear()
+        self._follow_activity()
+
+    def _begin_comparison(self) -> None:
+        self._parts.findings.begin(self._state.comparison)
+        if self._state.runs:
+            self._pages.setCurrentWidget(self.workspace)
+            self.workspace.log.clear()
+        self._follow_activity()
+
+    def _follow_activity(self) -> None:
+        state, act = self._state, self.actions_by_id
+        is_idle = not (state.is_busy or state.is_inspecting)
+        has_entries = state.scan is not None and bool(state.scan.entries)
+        act["run"].setEnabled(is_idle and has_entries and not state.selection.missing)
+        act["inspect"].setEnabled(is_idle and has_entries)
+        act["stop"].setEnabled(not is_idle and not state.is_stopping)
+        act["open"].setEnabled(not state.is_busy)
+        act["welcome"].setEnabled(not state.is_busy)
+        act["find"].setEnabled(bool(state.runs))
+        is_done = bool(state.runs) and all(run.is_over for run in state.runs)
+        for name in ("export_json", "export_csv", "export_markdown", "copy_markdown"):
+            act[name].setEnabled(is_done)
+        self.options.setEnabled(not state.is_busy)
+        # in the log Escape leaves a filter; while something runs it has to stop that
+        for action in self.workspace.log.findChildren(QAction):
+            if action.shortcut() == QKeySequence(Qt.Key.Key_Escape):
+                action.setEnabled(is_idle)
+
+    def _judge(self, run_id: str) -> None:
+        run = self._state.run(run_id)
+        if run and run.is_over:
+            self._parts.findings.conclude(run)
+
+    def _handlers(self) -> dict[str, Callable[[], None]]:
+        return {
+            "open": self.ask_for_script,
+            "welcome": self.show_welcome,
+            "export_json": self.export_json,
+            "export_csv": self.export_csv,
+            "export_markdown": self.export_markdown,
+            "quit": self._quit,
+            "copy_markdown": self.copy_markdown,
+            "find": self.find,
+            "run": self.run,
+            "stop": self.stop,
+            "inspect": self.inspect,
+            "show_log": self._show_log,
+            "next_tab": self._next_tab,
+            "reset_layout": self.reset_layout,
+            "theme": self._parts.theme.toggle,
+            "system_theme": self.follow_system_theme,
+        }
+
+    def _quit(self) -> None:
+        self.close()
+
+    def _next_tab(self) -> None:
+        self.workspace.next_tab()
+
+    def _connect(self) -> None:
+        state = self._state
+        state.script_changed.connect(self._show_script)
+        state.comparison_changed.connect(self._begin_comparison)
+        state.activity_changed.connect(self._follow_activity)
+        state.selection_changed.connect(self._follow_activity)
+        state.run_changed.connect(self._judge)
+        self._parts.session.failed.connect(self.messages.show_error)
+        self.welcome.script_chosen.connect(self._open_named)
+        self.welcome.open_wanted.connect(self.ask_for_script)
+        self.script_panel.open_wanted.connect(self.ask_for_script)
+        self.script_panel.inspect_wanted.connect(self.inspect)
+        self.options.python_chosen.connect(self._ask_environment)
+        self.workspace.answer.run_wanted.connect(self.run)
+        self.workspace.answer.stop_wanted.connect(self.stop)
+        self.workspace.answer.copied.connect(self.status.say)
+
+    def _open_named(self, name: str) -> None:
+        self.open_script(Path(name))
+
+    def _ask_environment(self) -> None:
+        self._state.set_environment(None)
+        self._parts.session.ask_environment()
+
+    def _build(self) -> None:
+        state, theme = self._state, self._parts.theme
+        # connected before the panels are, so that findings are fresh when panels ask for them
+        state.comparison_changed.connect(self._forget_findings)
+        self.actions_by_id.fill(self.menuBar())
+        self.messages = MessageBar(theme)
+        self.script_panel = ScriptPanel(state)
+        self.options = OptionsPanel(state)
+        self.welcome = Welcome(self._settings.recent)
+        self.workspace = Workspace(state, self._parts.findings, theme)
+        self.status = StatusBar(state)
+        self.setStatusBar(self.status)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.welcome)
+        self._pages.addWidget(self.workspace)
+        self._body = QSplitter(Qt.Orientation.Horizontal)
+        self._body.addWidget(self._side())
+        self._body.addWidget(self._pages)
+        self._body.setStretchFactor(1, 1)
+        self._body.setChildrenCollapsible(False)
+        central = QWidget()
+        layout = QVBoxLayout(central)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(TopBar(state, self.actions_by_id, theme))
+        layout.addWidget(self.messages)
+        layout.addWidget(self._body, 1)
+        self.setCentralWidget(central)
+        self._share_find()
+
+    def _forget_findings(self) -> None:
+        self._parts.findings.begin(self._state.comparison)
+
+    def _share_find(self) -> None:
+        """The window's own Ctrl+F finds in the log from everywhere; two of them would be ambiguous to Qt."""
+        for action in self.workspace.log.actions():
+            if action.shortcut() == QKeySequence(QKeySequence.StandardKey.Find):
+                self.workspace.log.removeAction(action)
+
+    def _side(self) -> QWidget:
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(12, 12, 12, 12)
+        column.setSpacing(14)
+        column.addWidget(self.script_panel)
+        column.addWidget(self.options, 1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidget(inside)
+        side = QFrame()
+        side.setObjectName("side")
+        side.setMinimumWidth(264)
+        side.setMaximumWidth(460)
+        layout = QVBoxLayout(side)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(scroll)
+        return side
+
+    def _restore(self, settings: Settings) -> None:
+        self.actions_by_id["show_log"].setChecked(settings.shows_log)
+        self._show_log()
+        self.resize(1280, 800)
+        self.reset_layout()
+        if settings.layout_version == LAYOUT_VERSION and settings.geometry:
+            self.restoreGeometry(_bytes(settings.geometry))
+            body, _, split = settings.layout.partition(" ")
+            self._body.restoreState(_bytes(body))
+            self.workspace.split.restoreState(_bytes(split))
+
+    # Qt overrides
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._is_painted:
+            self._is_painted = True
+            self.painted.emit()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.closing.emit()
+        event.accept()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped(event.mimeData()):
+            event.acceptProposedAction()
+            self.script_panel.set_dragged(True)
+
+    def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
+        self.script_panel.set_dragged(False)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.script_panel.set_dragged(False)
+        path = _dropped(event.mimeData())
+        if path:
+            event.acceptProposedAction()
+            self.open_script(path)
+
+
+def _dropped(data: QMimeData) -> Path | None:
+    """The one local file that is being dropped."""
+    local = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
+    return local[0] if len(local) == 1 else None
+
+
+def _text(state: QByteArray) -> str:
+    return base64.b64encode(state.data()).decode("ascii")
+
+
+def _bytes(text: str) -> QByteArray:
+    try:
+        return QByteArray(base64.b64decode(text))
+    except ValueError:
+        return QByteArray()

@@ -1,0 +1,154 @@
+"""The rows of the comparison table: eager, and each configuration beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compilescope.domain import units
+from compilescope.domain.comparison import interval_text
+from compilescope.domain.measures import Measures, Summary
+from compilescope.domain.run import Run
+from compilescope.domain.standing import standing, tone
+from compilescope.ui.findings import Finding, Findings
+from compilescope.ui.models.rows import Column
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRow:
+    """`run` is None for eager, whose figures come from the first run that has them."""
+
+    run: Run | None
+    finding: Finding
+
+    @property
+    def measures(self) -> Measures:
+        return self.finding.measures
+
+    @property
+    def label(self) -> str:
+        return self.run.label if self.run else "eager"
+
+    @property
+    def summary(self) -> Summary | None:
+        return self.measures.compiled if self.run else self.measures.eager
+
+    @property
+    def first_call_s(self) -> float | None:
+        return self.measures.cold_first_call_s if self.run else self.measures.eager_first_call_s
+
+    @property
+    def warm_first_call_s(self) -> float | None:
+        return self.measures.warm_first_call_s if self.run else None
+
+    @property
+    def graphs(self) -> int | None:
+        story = self.run.story if self.run else None
+        return story.graphs if story and (story.graphs or story.has_compiled) else None
+
+    @property
+    def breaks(self) -> int | None:
+        story = self.run.story if self.run else None
+        if story is None or not (story.graph_breaks or story.has_compiled):
+            return None
+        return sum(row.count for row in story.graph_breaks.values())
+
+
+def comparison_rows(runs: Sequence[Run], findings: Findings) -> list[ComparisonRow]:
+    """Eager first, then the runs in their order."""
+    rows = [ComparisonRow(run=run, finding=findings.of(run)) for run in runs]
+    eager = next((row.finding for row in rows if row.measures.eager), Finding())
+    return [ComparisonRow(run=None, finding=eager), *rows] if rows else []
+
+
+def _spread(row: ComparisonRow) -> str:
+    found = row.summary
+    return f"{units.duration(found.p05)} – {units.duration(found.p95)}" if found else "–"
+
+
+def _standing(row: ComparisonRow) -> str:
+    return standing(row.run, row.finding.verdict) if row.run else "baseline"
+
+
+def _why(row: ComparisonRow) -> str:
+    if row.run is None:
+        return "The model as it is. Measured anew beside each configuration, in turns with it."
+    verdict = row.finding.verdict
+    if verdict is None:
+        return ""
+    return "\n".join([verdict.summary, *(f"• {reason}" for reason in verdict.reasons)])
+
+
+def _speedup(row: ComparisonRow) -> str:
+    return interval_text(row.measures.speedup) if row.run else "1"
+
+
+def _speedup_tone(row: ComparisonRow) -> str:
+    verdict = row.finding.verdict
+    kinds = {"faster": "good", "slower": "warn"}
+    return kinds.get(verdict.kind, "") if row.run and verdict else ""
+
+
+COLUMNS: tuple[Column[ComparisonRow], ...] = (
+    Column(title="Configuration", value=lambda row: row.label, text=lambda row: row.label, tip=_why),
+    Column(
+        title="Median",
+        value=lambda row: row.summary.median if row.summary else None,
+        text=lambda row: units.duration(row.summary.median if row.summary else None),
+        is_number=True,
+        explanation="Time per call, calls back to back, measured in turns with eager in the same process.",
+    ),
+    Column(
+        title="p05 – p95",
+        value=lambda row: row.summary.p95 if row.summary else None,
+        text=_spread,
+        is_number=True,
+        explanation="Nine blocks in ten lie between these.",
+    ),
+    Column(
+        title="Speedup",
+        value=lambda row: row.measures.speedup.value if row.run and row.measures.speedup else None,
+        text=_speedup,
+        is_number=True,
+        tone=_speedup_tone,
+        tip=_why,
+        explanation="Median of eager over median of compiled, and half the width of its 95 % interval.",
+    ),
+    Column(
+        title="First call",
+        value=lambda row: row.first_call_s,
+        text=lambda row: units.duration(row.first_call_s),
+        is_number=True,
+        explanation="The first call with an empty cache: it pays for compiling.",
+    ),
+    Column(
+        title="Warm cache",
+        value=lambda row: row.warm_first_call_s,
+        text=lambda row: units.duration(row.warm_first_call_s),
+        is_number=True,
+        explanation="The first call of a second process that finds the first one's cache.",
+    ),
+    Column(
+        title="Graphs",
+        value=lambda row: row.graphs,
+        text=lambda row: units.count(row.graphs),
+        is_number=True,
+        tone=lambda row: "bad" if row.graphs == 0 else "",
+        explanation="Captured graphs that hold at least one operation. None means that nothing was compiled.",
+    ),
+    Column(
+        title="Breaks",
+        value=lambda row: row.breaks,
+        text=lambda row: units.count(row.breaks),
+        is_number=True,
+        tone=lambda row: "warn" if row.breaks else "",
+        explanation="Graph breaks: places where the compiler had to leave the graph.",
+    ),
+    Column(
+        title="Result",
+        value=_standing,
+        text=_standing,
+        tone=lambda row: tone(row.run, row.finding.verdict) if row.run else "muted",
+        tip=_why,
+    ),
+)

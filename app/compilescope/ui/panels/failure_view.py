@@ -1,0 +1,93 @@
+"""A run that did not finish: one sentence, one hint, and the traceback when asked for."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from compilescope.domain.run import Run
+from compilescope.ui.theme import Theme
+from compilescope.ui.widgets import button, label
+
+_TITLES = {
+    "failed": "failed",
+    "crashed": "crashed",
+    "stopped": "was stopped",
+    "timed_out": "ran past its time limit",
+}
+
+
+class FailureView(QWidget):
+    """Shows one run's error."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._key: tuple[object, ...] = ()
+        self._build()
+        theme.changed.connect(self._restyle)
+
+    def show_run(self, run: Run) -> None:
+        error, ended = run.error, run.ended
+        key = (run.id, run.outcome, error)
+        if key == self._key:
+            return
+        self._key = key
+        stage = f" at stage {error.stage}" if error and error.stage else ""
+        self._title.setText(f"{run.label} {_TITLES.get(run.outcome or '', 'ended')}{stage}")
+        message = error.message if error else ""
+        name = error.type if error else ""
+        self._message.setText(f"{name}: {message}" if name and not message.startswith(name) else message)
+        self._message.setVisible(bool(message))
+        self._hint.setText(error.hint if error else "")
+        self._hint.setVisible(bool(error and error.hint))
+        details = (error.traceback if error else "") or "\n".join(ended.last_lines if ended else ())
+        self._details.setPlainText(details)
+        self._toggle.setVisible(bool(details))
+        self._copy.setVisible(bool(details))
+        self._toggle.setChecked(False)
+
+    def _build(self) -> None:
+        self._title = label("", "heading")
+        self._message = label("", "bad", wrap=True)
+        self._hint = label("", "", wrap=True)
+        for part in (self._message, self._hint):
+            part.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._toggle = button("Show traceback")
+        self._toggle.setObjectName("show_traceback")
+        self._toggle.setCheckable(True)
+        self._toggle.toggled.connect(self._show_details)
+        self._copy = button("Copy")
+        self._copy.setAccessibleName("Copy traceback")
+        self._copy.clicked.connect(self._copy_details)
+        self._details = QPlainTextEdit()
+        self._details.setReadOnly(True)
+        self._details.setTabChangesFocus(True)
+        self._details.setAccessibleName("Traceback")
+        self._details.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._details.setFont(self._theme.mono())
+        self._details.hide()
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._toggle)
+        buttons.addWidget(self._copy)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 14, 16, 12)
+        layout.setSpacing(8)
+        for part in (self._title, self._message, self._hint):
+            layout.addWidget(part)
+        layout.addLayout(buttons)
+        layout.addWidget(self._details, 1)
+        layout.addStretch(0)
+        layout.setAlignment(Qt.AlignmentFlag.AlignTop)
+
+    def _show_details(self, is_shown: bool) -> None:
+        self._details.setVisible(is_shown)
+        self._toggle.setText("Hide traceback" if is_shown else "Show traceback")
+
+    def _copy_details(self) -> None:
+        QGuiApplication.clipboard().setText(self._details.toPlainText())
+
+    def _restyle(self) -> None:
+        self._details.setFont(self._theme.mono())

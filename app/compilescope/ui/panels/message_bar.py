@@ -1,0 +1,79 @@
+"""One line across the window for what went wrong; it never takes the keyboard and never blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+
+from compilescope.ui.icons import icon
+from compilescope.ui.theme import Theme
+from compilescope.ui.widgets import button, label, set_role
+
+
+class MessageBar(QFrame):
+    """Hidden while there is nothing to say. The latest message stands until it is closed or answered by another."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._details = ""
+        self._act: Callable[[], None] | None = None
+        self.setObjectName("message_bar")
+        self._build()
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        return self._text.text() if not self.isHidden() else ""
+
+    def show_error(self, message: str, hint: str = "") -> None:
+        self._show("bad", message, hint, "")
+
+    def show_details(self, message: str, details: str) -> None:
+        """An error whose long text can be copied."""
+        self._show("bad", message, "", details)
+
+    def show_info(self, message: str) -> None:
+        self._show("info", message, "", "")
+
+    def _show(self, tone: str, message: str, hint: str, details: str) -> None:
+        self._details = details
+        self._text.setText(message)
+        self._hint.setText(hint)
+        self._hint.setVisible(bool(hint))
+        self._copy.setVisible(bool(details))
+        set_role(self, "tone", tone)
+        self.setAccessibleName(f"{message} {hint}".strip())
+        self.show()
+
+    def _build(self) -> None:
+        self._text = label("", "heading", wrap=True)
+        self._hint = label("", "muted", wrap=True)
+        for part in (self._text, self._hint):
+            part.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._copy = button("Copy details")
+        self._copy.clicked.connect(self._copy_details)
+        self._close = QToolButton()
+        self._close.setAccessibleName("Close message")
+        self._close.setToolTip("Close")
+        self._close.clicked.connect(self.hide)
+        words = QVBoxLayout()
+        words.setSpacing(1)
+        words.addWidget(self._text)
+        words.addWidget(self._hint)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(14, 7, 8, 7)
+        layout.addLayout(words, 1)
+        layout.addWidget(self._copy, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+
+    def _copy_details(self) -> None:
+        QGuiApplication.clipboard().setText(f"{self._text.text()}\n\n{self._details}")
+
+    def _restyle(self) -> None:
+        self._close.setIcon(icon("close", self._theme.tokens.muted))

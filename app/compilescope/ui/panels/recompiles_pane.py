@@ -1,0 +1,105 @@
+"""Recompiles: which function, what guard failed, old and new value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
+
+from compilescope.domain import units
+from compilescope.domain.run import RecompileRow
+from compilescope.ui.models.rows import Column, RowsModel
+from compilescope.ui.panels.table import DataTable
+from compilescope.ui.state import AppState
+from compilescope.ui.theme import Theme
+from compilescope.ui.widgets import label
+
+
+def _place(row: RecompileRow) -> str:
+    event = row.event
+    name = Path(event.file).name if event.file else "unknown"
+    return f"{name}:{event.line}" if event.line else name
+
+
+def _source(row: RecompileRow) -> str:
+    event = row.event
+    if event.source is None:
+        return "–"
+    return event.source if event.dimension is None else f"{event.source}, dimension {event.dimension}"
+
+
+def _values(row: RecompileRow) -> str:
+    values = [row.events[0].expected, *(event.actual for event in row.events)]
+    return " → ".join(str(value) for value in values if value is not None) or "–"
+
+
+COLUMNS: tuple[Column[RecompileRow], ...] = (
+    Column(title="Function", value=lambda row: row.event.function or "", text=lambda row: row.event.function or "–"),
+    Column(title="Line", value=_place, text=_place, tip=lambda row: f"{row.event.file}:{row.event.line}"),
+    Column(title="What changed", value=_source, text=_source, tip=_source),
+    Column(title="From → to", value=_values, text=_values, tip=_values),
+    Column(
+        title="Guard that failed",
+        value=lambda row: row.event.guard,
+        text=lambda row: " ".join((row.event.guard or row.event.reason).split()),
+        tip=lambda row: row.event.reason,
+    ),
+    Column(title="Count", value=lambda row: row.count, text=lambda row: units.count(row.count), is_number=True),
+)
+
+
+class RecompilesPane(QWidget):
+    """Follows the shown run."""
+
+    line_wanted = Signal(str, int)  # file, line
+
+    def __init__(self, state: AppState, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._shown: tuple[str | None, int] = (None, -1)
+        self._model = RowsModel(COLUMNS, theme, self)
+        self._table = DataTable("Recompiles", self._model)
+        self._table.setObjectName("recompiles")
+        self._table.set_widths((16, 20, 24, 16, 30, 6), stretch=4)
+        self._table.activated.connect(self._open_row)
+        self._limit = label("", "note", wrap=True)
+        self._limit.setContentsMargins(12, 6, 12, 6)
+        filled = QWidget()
+        inside = QVBoxLayout(filled)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.setSpacing(0)
+        inside.addWidget(self._limit)
+        inside.addWidget(self._table)
+        self._empty = label("", "muted")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(filled)
+        state.run_changed.connect(self.refresh)
+        state.shown_run_changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        run = self._state.shown
+        key = (run.id, run.revision["recompiles"]) if run else (None, 0)
+        has_compiled = bool(run and run.story and run.story.has_compiled)
+        self._empty.setText(
+            "No recompiles." if has_compiled else "Recompiles appear here when an input no longer fits what was compiled."
+        )
+        if key == self._shown:
+            return
+        self._shown = key
+        story = run.story if run else None
+        rows = list(story.recompiles.values()) if story else []
+        limits = story.recompile_limits if story else []
+        self._model.set_rows(rows)
+        names = ", ".join(dict.fromkeys(limit.function or "a function" for limit in limits))
+        self._limit.setText(f"The recompile limit was reached: {names} now runs eager for other inputs." if limits else "")
+        self._limit.setVisible(bool(limits))
+        self._stack.setCurrentIndex(1 if rows or limits else 0)
+
+    def _open_row(self, index: QModelIndex) -> None:
+        row = self._model.row(index.row())
+        if row and row.event.file and row.event.line:
+            self.line_wanted.emit(row.event.file, row.event.line)

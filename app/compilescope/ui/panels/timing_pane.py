@@ -1,0 +1,132 @@
+"""The shown run in figures, and its latency as it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
+
+from compilescope.domain import units
+from compilescope.domain.measures import Measures, Summary
+from compilescope.domain.run import Run
+from compilescope.ui.findings import Findings
+from compilescope.ui.panels.failure_view import FailureView
+from compilescope.ui.state import AppState
+from compilescope.ui.theme import Theme
+from compilescope.ui.widgets import FigureCard, label
+
+CHART_MS = 100
+
+
+class RunChart(Protocol):
+    """A chart of one run, as `ui.charts` makes it."""
+
+    def show_run(self, run: Run | None) -> None: ...
+
+    def refresh(self) -> None: ...
+
+
+class TimingPane(QWidget):
+    """Cards above, chart below; a run that failed before anything was timed shows its error instead."""
+
+    def __init__(self, state: AppState, findings: Findings, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._findings = findings
+        self._theme = theme
+        self._chart: RunChart | None = None
+        self._build()
+        self._timer = QTimer(self)
+        self._timer.setInterval(CHART_MS)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self.refresh)
+        state.run_changed.connect(self._refresh_soon)
+        state.shown_run_changed.connect(self._show_run)
+        findings.changed.connect(self._refresh_soon)
+        self.refresh()
+
+    def install_chart(self, make: Callable[[Theme, QWidget], QWidget]) -> None:
+        """Put the chart in, once charts are loaded."""
+        chart = make(self._theme, self)
+        assert hasattr(chart, "show_run")
+        self._chart = chart
+        self._slot.addWidget(chart)
+        self._slot.setCurrentWidget(chart)
+        self._show_run()
+
+    def refresh(self) -> None:
+        run = self._state.shown
+        measures = self._findings.of(run).measures
+        if run and run.is_over and run.outcome != "finished" and measures.compiled is None:
+            self._failure.show_run(run)
+            self._stack.setCurrentIndex(1)
+            return
+        self._stack.setCurrentIndex(0)
+        self._show_figures(run, measures)
+        if self._chart is not None:
+            self._chart.refresh()
+
+    def _refresh_soon(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _show_run(self) -> None:
+        if self._chart is not None:
+            self._chart.show_run(self._state.shown)
+        self.refresh()
+
+    def _show_figures(self, run: Run | None, measures: Measures) -> None:
+        self._eager.show_figure(*_median(measures.eager))
+        self._compiled.show_figure(*_median(measures.compiled))
+        speedup = measures.speedup
+        interval = f"95 %: {units.ratio(speedup.low)} to {units.ratio(speedup.high)}" if speedup else ""
+        self._speedup.show_figure(units.ratio(speedup.value if speedup else None), interval)
+        warm = measures.warm_first_call_s
+        note = f"warm cache {units.duration(warm)}" if warm is not None else "cold cache"
+        self._first.show_figure(units.duration(measures.cold_first_call_s), note)
+        self._graphs.show_figure(*_graphs(run))
+
+    def _build(self) -> None:
+        self._eager = FigureCard("Eager, time per call")
+        self._compiled = FigureCard("Compiled, time per call")
+        self._speedup = FigureCard("Speedup")
+        self._first = FigureCard("First call")
+        self._graphs = FigureCard("Graphs")
+        cards = QHBoxLayout()
+        cards.setSpacing(8)
+        for card in (self._eager, self._compiled, self._speedup, self._first, self._graphs):
+            cards.addWidget(card, 1)
+        self._slot = QStackedLayout()
+        waiting = label("The latency chart is loading.", "faint")
+        waiting.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._slot.addWidget(waiting)
+        figures = QWidget()
+        inside = QVBoxLayout(figures)
+        inside.setContentsMargins(10, 10, 10, 6)
+        inside.setSpacing(8)
+        inside.addLayout(cards)
+        inside.addLayout(self._slot, 1)
+        self._failure = FailureView(self._theme)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(figures)
+        self._stack.addWidget(self._failure)
+
+
+def _median(summary: Summary | None) -> tuple[str, str]:
+    if summary is None:
+        return "–", ""
+    return units.duration(summary.median), f"{units.duration(summary.p05)} – {units.duration(summary.p95)}"
+
+
+def _graphs(run: Run | None) -> tuple[str, str]:
+    story = run.story if run else None
+    if story is None or not (story.compiles or story.has_compiled):
+        return "–", ""
+    breaks = sum(row.count for row in story.graph_breaks.values())
+    recompiles = sum(row.count for row in story.recompiles.values())
+    notes = [units.plural(breaks, "break") if breaks else "no breaks"]
+    if recompiles:
+        notes.append(units.plural(recompiles, "recompile"))
+    return units.count(story.graphs), ", ".join(notes)

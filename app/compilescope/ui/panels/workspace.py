@@ -1,0 +1,146 @@
+"""The centre of the window once there is a script: answer, comparison, details of one run, log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter, QTabWidget, QVBoxLayout, QWidget
+
+from compilescope.ui.findings import Findings
+from compilescope.ui.log.pane import LogPane
+from compilescope.ui.panels.answer_card import AnswerCard
+from compilescope.ui.panels.breaks_pane import BreaksPane
+from compilescope.ui.panels.comparison_panel import ComparisonPanel
+from compilescope.ui.panels.recompiles_pane import RecompilesPane
+from compilescope.ui.panels.source_view import SourceView
+from compilescope.ui.panels.timing_pane import TimingPane
+from compilescope.ui.state import AppState
+from compilescope.ui.theme import Theme
+
+LOG_HEIGHT = 170
+
+
+class Workspace(QWidget):
+    """A pane is there when it has something to show: before the first run that is the source alone."""
+
+    def __init__(self, state: AppState, findings: Findings, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._shows_log = True
+        self._build(findings, theme)
+        self._connect()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Which panes there are, and what their tabs say."""
+        run = self._state.shown
+        story = run.story if run else None
+        has_runs = bool(self._state.runs)
+        breaks = sum(row.count for row in story.graph_breaks.values()) if story else 0
+        recompiles = sum(row.count for row in story.recompiles.values()) if story else 0
+        self.comparison.setVisible(has_runs)
+        for pane in (self.timing, self.breaks):
+            self.tabs.setTabVisible(self.tabs.indexOf(pane), has_runs)
+        has_recompiles = bool(story and (story.recompiles or story.recompile_limits))
+        self.tabs.setTabVisible(self.tabs.indexOf(self.recompiles), has_recompiles)
+        self._name_tab(self.breaks, "Graph breaks", breaks)
+        self._name_tab(self.recompiles, "Recompiles", recompiles)
+        self._show_log()
+        self._mark_source()
+
+    def set_log_shown(self, is_shown: bool) -> None:
+        self._shows_log = is_shown
+        self._show_log()
+
+    def focus_log_search(self) -> None:
+        self.log.focus_search()
+
+    def show_line(self, file: str, line: int) -> None:
+        """Open a line in the source pane."""
+        self.source.show_file(Path(file))
+        self._mark_source()
+        self.source.go_to(line)
+        self.tabs.setCurrentWidget(self.source)
+        self.source.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def next_tab(self) -> None:
+        count = self.tabs.count()
+        for step in range(1, count + 1):
+            index = (self.tabs.currentIndex() + step) % count
+            if self.tabs.isTabVisible(index):
+                self.tabs.setCurrentIndex(index)
+                return
+
+    def _show_log(self) -> None:
+        self.log.setVisible(self._shows_log and (bool(self._state.runs) or self._state.inspection_error is not None))
+
+    def _name_tab(self, pane: QWidget, title: str, count: int) -> None:
+        self.tabs.setTabText(self.tabs.indexOf(pane), f"{title}  {count}" if count else title)
+
+    def _mark_source(self) -> None:
+        run, path = self._state.shown, str(self.source.path or "")
+        story = run.story if run else None
+        lines: dict[int, str] = {}
+        for row in story.graph_breaks.values() if story else ():
+            if row.event.line and row.event.file == path:
+                lines[row.event.line] = "warn"
+        if run and run.error and run.error.line and run.error.file == path:
+            lines[run.error.line] = "bad"
+        self.source.mark(lines)
+
+    def _show_script(self) -> None:
+        self.source.show_file(self._state.script)
+        self.tabs.setCurrentWidget(self.source)
+        self.refresh()
+
+    def _show_comparison(self) -> None:
+        self.refresh()
+        if self._state.runs and self.tabs.currentWidget() is self.source:
+            self.tabs.setCurrentWidget(self.timing)
+
+    def _connect(self) -> None:
+        self._state.script_changed.connect(self._show_script)
+        self._state.comparison_changed.connect(self._show_comparison)
+        self._state.run_changed.connect(self.refresh)
+        self._state.shown_run_changed.connect(self.refresh)
+        self._state.inspection_changed.connect(self.refresh)
+        self.breaks.line_wanted.connect(self.show_line)
+        self.recompiles.line_wanted.connect(self.show_line)
+
+    def _build(self, findings: Findings, theme: Theme) -> None:
+        self.answer = AnswerCard(self._state, findings, theme)
+        self.comparison = ComparisonPanel(self._state, findings, theme)
+        self.timing = TimingPane(self._state, findings, theme)
+        self.breaks = BreaksPane(self._state, theme)
+        self.recompiles = RecompilesPane(self._state, theme)
+        self.source = SourceView(theme)
+        self.log = LogPane(theme)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName("Panes of the run")
+        for pane, title in (
+            (self.timing, "Timing"),
+            (self.breaks, "Graph breaks"),
+            (self.recompiles, "Recompiles"),
+            (self.source, "Source"),
+        ):
+            self.tabs.addTab(pane, title)
+        self.split = QSplitter(Qt.Orientation.Vertical)
+        self.split.addWidget(self.tabs)
+        self.split.addWidget(self.log)
+        self.split.setStretchFactor(0, 1)
+        self.split.setChildrenCollapsible(False)
+        self.reset_layout()
+        margin = QVBoxLayout()
+        margin.setContentsMargins(10, 10, 10, 8)
+        margin.addWidget(self.answer)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(margin)
+        layout.addWidget(self.comparison)
+        layout.addWidget(self.split, 1)
+
+    def reset_layout(self) -> None:
+        self.split.setSizes([LOG_HEIGHT * 3, LOG_HEIGHT])
