@@ -36,22 +36,22 @@ _WORDS = {
     **dict.fromkeys((b"E", b"F", b"C", b"ERROR", b"CRITICAL", b"FATAL", b"error"), Level.ERROR),
 }
 _NAMED = rb"(TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)"
-_START = (
-    rb"(?:\[rank\d+\]:\s?)?(?:"
+# every branch begins with something that tells most lines apart at their first character
+_AT_START = re.compile(
+    rb"(?=[\[VDIWEFC])(?:\[rank\d+\]:\s?)?(?:"
     rb"\[?([VDIWEFC])\d{4} \d\d:\d\d"  # torch and glog: W1129 12:34:56.789000 …
-    rb"|\[([VDIWEF]) \S+:\d+\]"  # c10: [W TensorImpl.cpp:12]
-    rb"|[\[<(]?" + _NAMED + rb"(?:[\]>):]|\s-\s|\s+\||$)"
-    rb"|[\[(]?\d{2,4}[-/:]\d\d[-/:.\d][^\n]{0,80}?[\s\[|:-]" + _NAMED + rb"[\]\s|:-]"  # after a time
+    rb"|\[([VDIWEF]) \S+:\d+\])"  # c10: [W TensorImpl.cpp:12]
+    rb"|(?=[\[<(TDINWECF])[\[<(]?" + _NAMED + rb"(?:[\]>):]|\s-\s|\s+\||$)"
+    rb"|(?=[\[(\d])[\[(]?\d{2,4}[-/:]\d\d[-/:.\d][^\n]{0,80}?[\s\[|:-]" + _NAMED + rb"[\]\s|:-]"  # after a time
     rb"|(Traceback \(most recent call last\)|During handling of the above|The above exception was the direct"
-    rb"|from user code:|[Ff]atal\b|Segmentation fault|Aborted|terminate called|[Ee]rror[: ]"
-    rb"|(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Interrupt)(?::|$))"
-    rb"|((?:[A-Za-z_][\w.]*)?[Ww]arning: )"
+    rb"|from user code:|[Ff]atal\b|Segmentation fault|Aborted|terminate called|[Ee]rror[: ])"
+    rb"|(?=[A-Za-z_][\w.]*:)(?:([\w.]*(?:Error|Exception|Interrupt):)|([\w.]*[Ww]arning: ))"
 )
-_AT_START = re.compile(_START + rb")")
-# a file and a line first, as Python's warnings and C++ compilers have it; looked for only where such words occur
-_ANYWHERE = re.compile(
-    _START + rb"|[^\n]{1,300}?:\d+(?::\d+)?: (?:fatal )?(error|warning): |([^\n]{1,300}?:\d+: \w*Warning: ))"
+# a file and a line first, as Python's warnings and C++ compilers have it
+_AT_PLACE = re.compile(
+    rb"[^\n]{1,300}?:\d+(?::\d+)?: (?:(?:fatal )?(error|warning): |(\w*Warning): )",
 )
+_ERROR_PHRASES = (5, 6)
 _TRACEBACK = b"Traceback (most recent call last)"
 
 _ORDINARY = bytes([9, 10, *range(32, 127), *range(128, 256)])
@@ -67,30 +67,29 @@ class _Mood:
         self.in_traceback = False
 
     def levels(self, lines: Sequence[bytes], blob: bytes) -> bytearray:
-        has_places = b"Warning: " in blob or b"error: " in blob or b"warning: " in blob
-        match = (_ANYWHERE if has_places else _AT_START).match
-        result = bytearray()
+        names_places = b"arning: " in blob or b"error: " in blob
+        match, result = _AT_START.match, bytearray()
         add = result.append
         for line in lines:
             found = match(line)
             if found is not None:
-                add(self._found(found))
+                add(self._found(found.lastindex or 0, found))
+            elif names_places and (found := _place(line)):
+                add(self._found(0, found))
             elif self.level < Level.WARNING:
                 add(Level.OUTPUT)
             else:
                 add(self._after_trouble(line))
         return result
 
-    def _found(self, found: re.Match[bytes]) -> Level:
-        index = found.lastindex or 0
-        text = found[index]
-        self.level = _WORDS.get(text) or (Level.DEBUG if text in _WORDS else self._phrase(index))
+    def _found(self, group: int, found: re.Match[bytes]) -> Level:
+        text = found[found.lastindex or 0]
+        if group in _ERROR_PHRASES:
+            self.level = Level.ERROR
+        else:
+            self.level = _WORDS.get(text, Level.WARNING)
         self.in_traceback = text == _TRACEBACK
         return self.level
-
-    @staticmethod
-    def _phrase(index: int) -> Level:
-        return Level.ERROR if index == 5 else Level.WARNING
 
     def _after_trouble(self, line: bytes) -> Level:
         if line[:1] in (b" ", b"\t"):
@@ -102,6 +101,10 @@ class _Mood:
         if line:
             self.level = Level.OUTPUT
         return Level.OUTPUT
+
+
+def _place(line: bytes) -> re.Match[bytes] | None:
+    return _AT_PLACE.match(line) if b"arning: " in line or b"error: " in line else None
 
 
 def displayed(line: bytes) -> bytes:
@@ -145,6 +148,10 @@ class Block:
     def line(self, index: int, limit: int | None = None) -> bytes:
         begin, end = self.begin(index), self.ends[index] - 1
         return bytes(self.text[begin : end if limit is None else min(end, begin + limit)])
+
+    def lines(self, begin: int, end: int) -> bytearray:
+        """Some lines at once, each with its line end."""
+        return self.text[self.begin(begin) : self.begin(end)]
 
 
 class LogStore:
@@ -226,14 +233,14 @@ class LogStore:
         block.text += blob
         block.text += b"\n"
         # each line takes its length and a line end
-        ends = accumulate(map(len, lines), lambda end, size: end + size + 1, initial=start)
-        next(ends)
-        block.ends.extend(ends)
+        sizes = [len(line) + 1 for line in lines]
+        sizes[0] += start
+        block.ends.extend(accumulate(sizes))
         block.levels += levels
         block.at.extend([at] * len(lines))
         block.runs.extend([run] * len(lines))
         self._length += len(lines)
-        for level in Level:
+        for level in range(len(Level)):
             self.counts[level] += levels.count(level)
 
     def _open_block(self) -> Block:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import time
 from array import array
-from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from compilescope.domain.errors import UsageError
 from compilescope.domain.log import Block, Level, LogStore
@@ -75,37 +76,38 @@ class LogSearch:
         return len(self.matches) - before
 
     def _scan(self, block: Block, low: int, high: int, deadline: float) -> None:
-        if self._pattern is not None or not self._filter.text.isascii():
-            high = self._scan_lines(block, low, high, deadline)
-        elif self._needle:
-            self._scan_text(block, low, high)
+        if self._pattern is not None:
+            high = self._scan_for_pattern(block, low, high, deadline)
+        elif self._filter.text:
+            self._add(block, self._with_text(block, low, high))
         else:
-            least, first = self._filter.level, block.first
-            self.matches.extend(first + i for i in range(low, high) if block.levels[i] >= least)
+            self._add(block, range(low, high))
         self._read = block.first + high
 
-    def _scan_text(self, block: Block, low: int, high: int) -> None:
-        # lower() and find() over a whole block are many times as fast as any look at single lines
-        needle, ends, levels, least = self._needle, block.ends, block.levels, self._filter.level
-        base = block.begin(low)
-        text = block.text[base : ends[high - 1]].lower()
-        hit = text.find(needle)
-        while hit >= 0:
-            index = bisect_right(ends, base + hit)
-            if levels[index] >= least:
-                self.matches.append(block.first + index)
-            hit = text.find(needle, ends[index] - base)
+    def _add(self, block: Block, found: Iterable[int]) -> None:
+        least, levels, first = self._filter.level, block.levels, block.first
+        self.matches.extend(first + index for index in found if levels[index] >= least)
 
-    def _scan_lines(self, block: Block, low: int, high: int, deadline: float) -> int:
+    def _with_text(self, block: Block, low: int, high: int) -> Iterable[int]:
+        # case is folded over a whole block and most blocks hold no match: many times as fast as line after line
+        text = block.lines(low, high)
+        folded = text.lower() if self._needle else text.decode().casefold()
+        needle: Any = self._needle or self._filter.text.casefold()
+        if needle not in folded:
+            return ()
+        lines: list[Any] = folded.split(b"\n" if self._needle else "\n")  # type: ignore[arg-type]
+        return (low + index for index, line in enumerate(lines) if needle in line)
+
+    def _scan_for_pattern(self, block: Block, low: int, high: int, deadline: float) -> int:
         """Look at line after line until the deadline; the line to go on with."""
-        folded = self._filter.text.casefold()
-        if self._pattern is None and folded not in block.text.decode().casefold():
-            return high
+        assert self._pattern is not None
+        search, found = self._pattern.search, []
+        lines = block.lines(low, high).decode().split("\n")
         for index in range(low, high):
-            if block.levels[index] >= self._filter.level:
-                line = block.line(index).decode()
-                if self._pattern.search(line) if self._pattern is not None else folded in line.casefold():
-                    self.matches.append(block.first + index)
+            if search(lines[index - low]):
+                found.append(index)
             if not index & 63 and time.perf_counter() >= deadline:
-                return index + 1
+                high = index + 1
+                break
+        self._add(block, found)
         return high

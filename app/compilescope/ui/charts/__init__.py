@@ -9,5 +9,5 @@ def load() -> None:
     # pyqtgraph takes whatever binding it finds first
     os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
     importlib.import_module("pyqtgraph").setConfigOptions(useOpenGL=False, antialias=False)
-    for chart in ("latency",):
+    for chart in ("latency", "comparison", "timeline"):
         importlib.import_module(f"{__name__}.{chart}")

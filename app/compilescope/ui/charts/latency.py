@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QWidget
 
 from compilescope.domain import units
 from compilescope.domain.run import COMPILED, EAGER, Run
-from compilescope.ui.charts.chart import Chart
 from compilescope.ui.charts.legend import CIRCLE, TRIANGLE, Key
+from compilescope.ui.charts.plot import Plot
 from compilescope.ui.charts.points import Points
 from compilescope.ui.charts.scale import unit_for
 from compilescope.ui.theme import Theme
@@ -24,7 +24,7 @@ _NO_SAMPLES = "Samples appear here as soon as the timing starts."
 _NEVER_TIMED = "This run ended before anything was timed."
 
 
-class LatencyChart(Chart):
+class LatencyChart(Plot):
     """Both sides of one run over the time spent measuring; the cold process first, then the warm one."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -36,9 +36,9 @@ class LatencyChart(Chart):
         self._borders: list[Any] = []
         self._keys_by_side = {side: Key(side, _MARKERS[side]) for side in SIDES}
         for key in self._keys_by_side.values():
-            self.add_key(key)
+            self.keys.add(key)
         self.label("bottom", "seconds of measuring")
-        self.set_colors()
+        self.restyle()
         self.show_run(None)
 
     def show_run(self, run: Run | None) -> None:
@@ -78,7 +78,7 @@ class LatencyChart(Chart):
             key.set_value(f"median {units.duration(medians[side])}" if side in medians else "")
         if self.is_fitted:
             self.fit_range()
-        self.show_plot("; ".join(f"{side}: median {units.duration(value)}" for side, value in medians.items()))
+        self.show_view("; ".join(f"{side}: median {units.duration(value)}" for side, value in medians.items()))
 
     def _curve(self, process: int, side: str) -> Any:
         curve = self._curves.get((process, side))
@@ -102,9 +102,8 @@ class LatencyChart(Chart):
     def _draw_borders(self) -> None:
         for index in range(len(self._borders), len(self._points.begins)):
             process = self._run.processes[index].start if self._run else ""
-            border = pg.InfiniteLine(self._points.begins[index], label=f"{process} process")
-            border.label.setPosition(0.97)
-            border.label.setAnchor((0, 0))
+            beside = {"position": 0.98, "anchors": [(0, 0), (0, 0)]}
+            border = pg.InfiniteLine(self._points.begins[index], label=f"{process} process", labelOpts=beside)
             self._borders.append(border)
             self._paint_border(border)
             self.plot.addItem(border, ignoreBounds=True)
@@ -113,8 +112,6 @@ class LatencyChart(Chart):
         tokens = self.theme.tokens
         border.setPen(pg.mkPen(tokens.strong_border, style=pg.QtCore.Qt.PenStyle.DashLine))
         border.label.setColor(tokens.muted)
-
-    # Chart
 
     def fit_range(self) -> None:
         values = self._points.side(EAGER), self._points.side(COMPILED)
@@ -129,6 +126,7 @@ class LatencyChart(Chart):
         )
 
     def restyle(self) -> None:
+        super().restyle()
         for key in self._keys_by_side:
             self._keys_by_side[key].swatch.set_color(getattr(self.theme.tokens, key))
         for (_, side), curve in self._curves.items():

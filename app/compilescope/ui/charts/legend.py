@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 CIRCLE, TRIANGLE, SQUARE, DIAMOND = "o", "t1", "s", "d"
 MARKERS = (CIRCLE, TRIANGLE, SQUARE, DIAMOND)
 _R = 3.5
+_KEY_GAP = 16
 _SHAPES = {
     TRIANGLE: ((0, -1.2), (1.1, 0.8), (-1.1, 0.8)),
     SQUARE: ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
@@ -80,3 +81,51 @@ class Key(QWidget):
     def set_value(self, text: str) -> None:
         if text != self._value.text():
             self._value.setText(text)
+
+
+class Keys(QWidget):
+    """A row of keys; those that have no room are left out, rather than widen the window."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keys: list[QWidget] = []
+        self._hidden: set[QWidget] = set()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+
+    def add(self, key: QWidget) -> None:
+        key.setParent(self)
+        self._keys.append(key)
+        self._lay_out()
+
+    def set_shown(self, key: QWidget, is_shown: bool) -> None:
+        if is_shown == (key in self._hidden):
+            (self._hidden.discard if is_shown else self._hidden.add)(key)
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        x = 0
+        for key in self._keys:
+            size = key.sizeHint()
+            is_shown = key not in self._hidden and x + size.width() <= self.width()
+            key.setVisible(is_shown)
+            if is_shown:
+                key.setGeometry(x, (self.height() - size.height()) // 2, size.width(), size.height())
+            if key not in self._hidden:
+                x += size.width() + _KEY_GAP
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, max((key.sizeHint().height() for key in self._keys), default=16))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
+
+    def resizeEvent(self, _event: QResizeEvent) -> None:
+        self._lay_out()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            # a value has become longer
+            self._lay_out()
+        return super().event(event)

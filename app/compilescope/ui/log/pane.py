@@ -18,6 +18,7 @@ from compilescope.ui.log.table import LogTable
 from compilescope.ui.theme import Theme
 
 REFRESH_MS = 100
+SEARCH_MS = 12
 SLICE_S = 0.006
 _EMPTY = "Nothing has been written yet. What the script prints and what torch logs appears here during a run."
 _NO_MATCH = "No line matches. Clear the search or choose another level to see the others."
@@ -158,8 +159,7 @@ class LogPane(QWidget):
 
     def _apply_filter(self, wanted: LogFilter) -> None:
         self._table.show_filter(wanted, SLICE_S)
-        if not self._timer.isActive():
-            self._timer.start()
+        self._keep_pace()
         self._show_state()
 
     def _refresh(self) -> None:
@@ -167,9 +167,16 @@ class LogPane(QWidget):
         if added:
             self._table.show_labels()
             self._table.keep_tail()
+        self._keep_pace()
+        self._show_state()
+
+    def _keep_pace(self) -> None:
         if self._model.is_current:
             self._timer.stop()
-        self._show_state()
+            self._timer.setInterval(REFRESH_MS)
+        else:
+            # half of the time for the search, half for all else
+            self._timer.start(SEARCH_MS)
 
     def _show_state(self) -> None:
         rows, total = self._model.rowCount(), len(self.store)

@@ -1,0 +1,204 @@
+"""Time per call of every configuration beside eager: medians, and where nine blocks in ten lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QScrollArea, QToolTip, QWidget
+
+from compilescope.domain import units
+from compilescope.domain.comparison import interval_text
+from compilescope.domain.measures import Measures, Summary
+from compilescope.ui.charts.chart import Chart
+from compilescope.ui.charts.legend import CIRCLE, TRIANGLE, draw_marker
+from compilescope.ui.charts.ticks import ticks, time_labels
+from compilescope.ui.theme import Theme
+from compilescope.ui.widgets import plain_tip
+
+_NO_ROWS = "Run configurations to see them beside eager."
+_NO_TIMES = "Bars appear here as soon as a configuration has been timed."
+_LEAST_ROW, _MOST_ROW = 20, 34
+_AXIS = 22
+_GAP = 10
+_LABEL_SHARE = 0.34
+
+
+class ChartRow(Protocol):
+    """A row to draw; `summary` is that of its own side."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def summary(self) -> Summary | None: ...
+
+    @property
+    def measures(self) -> Measures: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bar:
+    label: str
+    summary: Summary | None
+    text: str
+    is_baseline: bool
+
+
+class ComparisonChart(Chart):
+    """Horizontal bars, so that long names of configurations can be read."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        self._bars = _Bars(theme)
+        area = QScrollArea()
+        area.setWidget(self._bars)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        super().__init__(theme, "Time per call by configuration", area, parent)
+        self.show_rows(())
+
+    def show_rows(self, rows: Sequence[ChartRow]) -> None:
+        """Show these rows, eager first."""
+        if not any(row.summary for row in rows):
+            self.show_empty(_NO_TIMES if rows else _NO_ROWS)
+            return
+        bars = [_bar(row, is_baseline=number == 0) for number, row in enumerate(rows)]
+        self._bars.show_bars(bars)
+        self.show_note("bar: median   whisker: p05 – p95")
+        self.show_view("; ".join(f"{bar.label}: {bar.text}" for bar in bars))
+
+    def restyle(self) -> None:
+        self._bars.update()
+
+
+def _bar(row: ChartRow, *, is_baseline: bool) -> _Bar:
+    text = units.duration(row.summary.median) if row.summary else "not timed"
+    if row.summary and not is_baseline and row.measures.speedup:
+        text += f"  {interval_text(row.measures.speedup)}"
+    return _Bar(label=row.label, summary=row.summary, text=text, is_baseline=is_baseline)
+
+
+class _Bars(QWidget):
+    """Draws the bars; as high as they need."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._bars: list[_Bar] = []
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def show_bars(self, bars: list[_Bar]) -> None:
+        if bars != self._bars:
+            self._bars = bars
+            self.setMinimumHeight(self.minimumSizeHint().height())
+            self.update()
+
+    def _columns(self) -> tuple[float, float, float]:
+        """Where names end, where bars begin, and where texts begin."""
+        metrics = QFontMetricsF(self.font())
+        names = max(metrics.horizontalAdvance(bar.label) for bar in self._bars)
+        texts = max(metrics.horizontalAdvance(bar.text) for bar in self._bars)
+        left = _GAP + min(names, self.width() * _LABEL_SHARE)
+        return left, left + _GAP, max(self.width() - texts - 2 * _GAP, left + 40)
+
+    def _row(self, index: int) -> QRectF:
+        room = self.height() - (_AXIS if self._has_axis() else 0)
+        height = min(room / len(self._bars), _MOST_ROW)
+        return QRectF(0, index * height, self.width(), height)
+
+    def _has_axis(self) -> bool:
+        return self.height() >= len(self._bars) * _LEAST_ROW + _AXIS
+
+    def _draw(self, painter: QPainter) -> None:
+        names_end, begin, end = self._columns()
+        top = max(max(bar.summary.p95, bar.summary.median) for bar in self._bars if bar.summary) * 1.03
+        scale = (end - begin) / top
+        if self._has_axis():
+            self._draw_axis(painter, begin, top, scale)
+        self._draw_baseline(painter, begin, scale)
+        for index, bar in enumerate(self._bars):
+            self._draw_bar(painter, bar, self._row(index), (names_end, begin, scale))
+
+    def _draw_bar(self, painter: QPainter, bar: _Bar, row: QRectF, columns: tuple[float, float, float]) -> None:
+        tokens, (names_end, begin, scale) = self._theme.tokens, columns
+        name = QRectF(_GAP, row.top(), names_end - _GAP, row.height())
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.setPen(QColor(tokens.muted if bar.is_baseline else tokens.text))
+        shown = painter.fontMetrics().elidedText(bar.label, Qt.TextElideMode.ElideMiddle, int(name.width()) + 1)
+        painter.drawText(name, int(middle | Qt.AlignmentFlag.AlignRight), shown)
+        right = begin
+        if bar.summary:
+            right = begin + bar.summary.median * scale
+            color = QColor(tokens.eager if bar.is_baseline else tokens.compiled)
+            inset = row.height() * 0.2
+            painter.fillRect(QRectF(begin, row.top() + inset, right - begin, row.height() - 2 * inset), color)
+            self._draw_spread(painter, bar.summary, row.center().y(), (begin, scale))
+            self._draw_point(painter, QPointF(right, row.center().y()), bar)
+            right = begin + max(bar.summary.p95, bar.summary.median) * scale
+        width = painter.fontMetrics().horizontalAdvance(bar.text)
+        text = QRectF(right + _GAP, row.top() + 1, width + 2, row.height() - 2)
+        # the baseline's dashes do not run through words
+        painter.fillRect(text, QColor(tokens.field))
+        painter.setPen(QColor(tokens.muted))
+        painter.drawText(text, int(middle), bar.text)
+
+    def _draw_baseline(self, painter: QPainter, begin: float, scale: float) -> None:
+        if self._bars[0].summary:
+            x = round(begin + self._bars[0].summary.median * scale) + 0.5
+            painter.setPen(QPen(QColor(self._theme.tokens.eager), 1, Qt.PenStyle.DashLine))
+            painter.drawLine(QPointF(x, 0), QPointF(x, self._row(len(self._bars) - 1).bottom()))
+
+    def _draw_spread(self, painter: QPainter, summary: Summary, y: float, scale: tuple[float, float]) -> None:
+        low, high = (scale[0] + value * scale[1] for value in (summary.p05, summary.p95))
+        painter.setPen(QPen(QColor(self._theme.tokens.text), 1.2))
+        painter.drawLine(QPointF(low, y), QPointF(high, y))
+        for x in (low, high):
+            painter.drawLine(QPointF(x, y - 3), QPointF(x, y + 3))
+
+    def _draw_point(self, painter: QPainter, point: QPointF, bar: _Bar) -> None:
+        painter.setPen(QPen(QColor(self._theme.tokens.text), 1))
+        painter.setBrush(QColor(self._theme.tokens.field))
+        draw_marker(painter, point, CIRCLE if bar.is_baseline else TRIANGLE)
+
+    def _draw_axis(self, painter: QPainter, begin: float, top: float, scale: float) -> None:
+        tokens = self._theme.tokens
+        bottom = self._row(len(self._bars) - 1).bottom()
+        values = ticks(0, top, max(int(top * scale / 90), 1))
+        for value, text in zip(values, time_labels(values), strict=True):
+            x = round(begin + value * scale) + 0.5
+            painter.setPen(QColor(tokens.grid))
+            painter.drawLine(QPointF(x, 0), QPointF(x, bottom))
+            painter.setPen(QColor(tokens.muted))
+            painter.drawText(QRectF(x - 50, bottom + 2, 100, _AXIS - 4), int(Qt.AlignmentFlag.AlignCenter), text)
+
+    # Qt overrides
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, len(self._bars) * _LEAST_ROW)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self._theme.tokens.field))
+        if self._bars:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self._draw(painter)
+        painter.end()
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            at = event.pos().y()
+            bar = next((b for i, b in enumerate(self._bars) if self._row(i).contains(5, at)), None)
+            QToolTip.showText(event.globalPos(), plain_tip(_tip(bar)) if bar else "", self)
+            return True
+        return super().event(event)
+
+
+def _tip(bar: _Bar) -> str:
+    if bar.summary is None:
+        return f"{bar.label}: {bar.text}"
+    spread = f"{units.duration(bar.summary.p05)} – {units.duration(bar.summary.p95)}"
+    return f"{bar.label}\nmedian {bar.text}\nnine blocks in ten: {spread}\n{units.plural(bar.summary.samples, 'block')}"
