@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,17 +16,17 @@ from compilescope.domain.config import Config
 from compilescope.domain.events import FirstCall, Memory, Noise, Warning, WorkloadReady
 from compilescope.domain.scan import scan
 from compilescope.domain.workload import Job, Workload
-from compilescope.worker import compiling, memory
+from compilescope.worker import compiling, environment, memory
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
 from compilescope.worker.check import Checker
 from compilescope.worker.entries import choose, seed_all
 from compilescope.worker.environment import attempt
 from compilescope.worker.errors import WorkerError
+from compilescope.worker.gpu import profile
 from compilescope.worker.inputs import Source, duplicate
 from compilescope.worker.loader import load
 from compilescope.worker.models import SHARED, Builder, Pair, has_lazy_parameters, storage_bytes
-from compilescope.worker.gpu import profile
 from compilescope.worker.steps import Recipe, Side
 from compilescope.worker.timing import Plan, Timer
 
@@ -137,6 +139,7 @@ class Bench:
             for caution in compiling.cautions(self._config, self._device):
                 self._emit(caution)
             compiling.preload()
+            self._emit(environment.collect(self._workload.device, choices=True))
             self._capture.install()
             self._capture.describe(self._pair.compiled)
             call = compiling.compile_model(self._pair.compiled, self._config)
@@ -227,7 +230,7 @@ class Bench:
     def _profile(self) -> None:
         if self._device.type == "cuda":
             for side in (self._eager, self._compiled):
-                if (busy := attempt(lambda side=side: profile(side, self._fixed[side.name]), None)) is not None:
+                if (busy := attempt(functools.partial(profile, side, self._fixed[side.name]), None)) is not None:
                     self._emit(busy)
         for verdict in self._checker.verdicts(self._config, self._paused):
             self._emit(verdict)
@@ -280,6 +283,4 @@ def _sizes(workload: Workload) -> list[dict[str, list[int]]]:
 
 
 def _noise() -> Noise:
-    import os
-
     return Noise(load_average=attempt(lambda: os.getloadavg()[0], None))

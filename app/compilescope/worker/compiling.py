@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +11,6 @@ from torch import nn
 
 from compilescope.domain.config import Config, OptionValue
 from compilescope.domain.events import Warning
-from compilescope.worker.environment import attempt
 
 
 def preload() -> None:
@@ -44,7 +44,9 @@ def _mode_options(config: Config) -> dict[str, Any]:
 
 def cautions(config: Config, device: torch.device) -> Iterator[Warning]:
     """What this configuration asks for and will not get on this device."""
-    options = attempt(lambda: _mode_options(config), {}) | dict(config.options or {})
+    options: dict[str, Any] = dict(config.options or {})
+    with contextlib.suppress(Exception):
+        options = _mode_options(config) | options
     if device.type == "cpu" and (options.get("triton.cudagraphs") or config.backend == "cudagraphs"):
         yield Warning(
             code="cudagraphs_need_cuda",

@@ -52,7 +52,17 @@ def available(module: ModuleType, scan: Scan) -> list[Entry]:
         for name, value in vars(module).items():
             if isinstance(value, nn.Module) and name not in names:
                 listed.append(Entry(name=name, kind=MODULE))
-    return listed
+    return [entry for entry in listed if not _is_part(module, entry, listed)]
+
+
+def _is_part(module: ModuleType, entry: Entry, listed: Sequence[Entry]) -> bool:
+    """Whether an entry is a layer of another one, such as the variable of a loop over layers."""
+    value = getattr(module, entry.name)
+    if entry.line is not None or not isinstance(value, nn.Module):
+        return False
+    others = [getattr(module, other.name) for other in listed if other.name != entry.name]
+    wholes = [other for other in others if isinstance(other, nn.Module) and other is not value]
+    return any(part is value for whole in wholes for part in whole.modules())
 
 
 def choose(module: ModuleType, scan: Scan, name: str | None) -> tuple[Recipe, list[Entry]]:

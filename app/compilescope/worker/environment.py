@@ -70,8 +70,11 @@ def bare() -> Environment:
     )
 
 
-def collect(device: str | None) -> Environment:
-    """Everything about this process's torch and the device that the run uses."""
+def collect(device: str | None, *, choices: bool) -> Environment:
+    """Everything about this process's torch and the device that the run uses.
+
+    `choices`: also the modes and backends, for which the compiler is imported.
+    """
     import torch
 
     cuda = attempt(torch.cuda.is_available, False)
@@ -91,8 +94,8 @@ def collect(device: str | None) -> Environment:
         compiler=compiler,
         threads=torch.get_num_threads(),
         devices=_devices(cuda),
-        modes=attempt(_modes, {}),
-        backends=attempt(_backends, ("inductor", "eager", "aot_eager")),
+        modes=attempt(_modes, {}) if choices else {},
+        backends=attempt(_backends, ()) if choices else (),
         missing=tuple(_missing(cuda=cuda, compiler=compiler, triton=triton)),
     )
 
@@ -201,6 +204,5 @@ def cpu_name() -> str | None:
 def os_name() -> str:
     """The system with its version: "Ubuntu 24.04 (Linux 6.8)"."""
     kernel = f"{platform.system()} {platform.release()}"
-    release = attempt(platform.freedesktop_os_release, {}) if hasattr(platform, "freedesktop_os_release") else {}
-    pretty = release.get("PRETTY_NAME")
+    pretty = attempt(lambda: platform.freedesktop_os_release().get("PRETTY_NAME"), None)
     return f"{pretty} ({kernel})" if pretty else kernel

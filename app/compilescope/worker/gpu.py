@@ -44,5 +44,4 @@ def profile(side: Side, inputs: Inputs) -> GpuBusy | None:
 
 
 def _is_kernel(event: Any) -> bool:
-    on_device = event.device_type == torch.autograd.DeviceType.CUDA
-    return bool(on_device) and not event.name.startswith(("Memcpy", "Memset", "ProfilerStep"))
+    return str(event.device_type).endswith("CUDA") and not event.name.startswith(("Memcpy", "Memset", "ProfilerStep"))

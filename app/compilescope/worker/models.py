@@ -74,16 +74,13 @@ def duplicate(model: nn.Module) -> nn.Module | None:
 def unwrap(model: nn.Module) -> tuple[nn.Module, list[str]]:
     """The model without its script's own torch.compile, on the outside, within, or in place."""
     found: list[str] = []
-    while _is_compiled(model):
-        model = model._orig_mod
+    if _is_compiled(model):
+        model = _inside(model)
         found.append("the model")
     for name, module in list(model.named_modules()):
         for key, child in list(module._modules.items()):
             if child is not None and _is_compiled(child):
-                inner = child
-                while _is_compiled(inner):
-                    inner = inner._orig_mod
-                module._modules[key] = inner
+                module._modules[key] = _inside(child)
                 found.append(f"{name}.{key}".lstrip("."))
     for name, module in model.named_modules():
         if getattr(module, "_compiled_call_impl", None) is not None:
@@ -92,7 +89,13 @@ def unwrap(model: nn.Module) -> tuple[nn.Module, list[str]]:
     return model, found
 
 
-def _is_compiled(module: nn.Module) -> Any:
+def _inside(module: Any) -> Any:
+    while _is_compiled(module):
+        module = module._orig_mod
+    return module
+
+
+def _is_compiled(module: nn.Module) -> bool:
     return type(module).__name__ == "OptimizedModule" and hasattr(module, "_orig_mod")
 
 

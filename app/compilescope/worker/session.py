@@ -99,7 +99,7 @@ class Session:
         if environment.parse_version(version) < environment.OLDEST_TORCH:
             raise WorkerError(f"torch {version} is too old.", hint="CompileScope needs torch 2.6 or later.")
         workload = self.job.workload
-        self.channel.emit(environment.collect(workload.device if workload else None))
+        self.channel.emit(environment.collect(workload.device if workload else None, choices=self.job.task != "run"))
         return True
 
 

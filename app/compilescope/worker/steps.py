@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -140,7 +139,6 @@ class Side:
         """Let go of gradients, so that the other side's memory can be told alone."""
         self.model.zero_grad(set_to_none=True)
         self.last_loss = None
-        gc.collect()
 
 
 def mean_square(output: Any) -> torch.Tensor:

@@ -162,7 +162,7 @@ class Timer:
                 call()
             took = (time.perf_counter() - began) / calls
             return Block(seconds=took, wall_s=took)
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start, end = _event(), _event()
         timed.side.synchronize()
         began = time.perf_counter()
         start.record()
@@ -228,6 +228,10 @@ class Timer:
                 hint="The recompiles name the value that changes from call to call.",
             )
         )
+
+
+def _event() -> Any:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
 @contextlib.contextmanager
