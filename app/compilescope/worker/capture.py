@@ -50,7 +50,7 @@ class Capture:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._file = TraceFile(trace_path) if trace_path else None
-        self._translator = TraceTranslator(trace_path or "", hidden=(str(Path(__file__).resolve().parents[1]),))
+        self._translator = TraceTranslator(trace_path or "", hidden=(str(Path(__file__).resolve().parent),))
         self._record_handler = _Handler(self._on_record)
         self._message_handler = _Handler(self._on_message, logging.WARNING)
         self._paused = False

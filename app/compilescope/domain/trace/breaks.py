@@ -66,6 +66,8 @@ def parse_cause(text: str) -> Cause:
             part, line = hints[-1], line[5:].strip()
         elif line.startswith(("Developer debug context:", "For more details about this graph break")):
             part, line = [], ""
+        elif not line and part is head and head:
+            part = []
         if line and not (part is head and line.startswith(_PREAMBLES)):
             part.append(line)
     found = _ID.search(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from compilescope.domain.trace.records import TraceRecord
 
@@ -73,6 +74,7 @@ class Tick:
     seconds: float
 
 
+@lru_cache(maxsize=4096)
 def group(name: str) -> str:
     """The part of the compiler that a timed region belongs to."""
     if _AUTOTUNED.match(name):
@@ -88,7 +90,7 @@ def autotuned_operation(name: str) -> str | None:
 
 def parse_tick(record: TraceRecord) -> Tick | None:
     """A timed region's begin or end; cache events carry tens of kilobytes, so only both ends of the text are read."""
-    head, phase = _HEAD.match(record.head(400)), _PHASE.findall(record.tail(160))
+    head, phase = _HEAD.match(record.head(200)), _PHASE.findall(record.tail(80))
     if head and phase:
         return Tick(name=head[1], state=phase[-1], seconds=float(head[2]) / 1e6)
     try:

@@ -83,11 +83,11 @@ class TraceRecord:
 
 def compile_id(metadata: Mapping[str, Any]) -> str | None:
     """The id as torch prints it: frame/compile, or with the compiled autograd graph in front."""
-    autograd, frame = metadata.get("compiled_autograd_id"), metadata.get("frame_id")
-    parts = [f"!{autograd}"] if autograd is not None else []
-    if frame is not None:
-        parts += [str(frame), str(metadata.get("frame_compile_id"))]
-    return "/".join(parts) or None
+    frame, autograd = metadata.get("frame_id"), metadata.get("compiled_autograd_id")
+    own = None if frame is None else f"{frame}/{metadata.get('frame_compile_id')}"
+    if autograd is None:
+        return own
+    return f"!{autograd}/{own}" if own else f"!{autograd}"
 
 
 def plain_text(lines: bytes) -> str:
@@ -171,7 +171,7 @@ def _record(buffer: bytes, start: int, end: int, base: int, clock: _Clock) -> Tr
     if bracket < 0 or buffer.startswith(_DROPPED, bracket):
         return None
     try:
-        metadata = json.loads(buffer[bracket + 2 : line_end])
+        metadata = _decode(buffer[bracket + 2 : line_end].decode("utf-8", "replace"))
     except ValueError:
         # a process that died while it wrote leaves half a record
         return None
@@ -187,6 +187,7 @@ def _record(buffer: bytes, start: int, end: int, base: int, clock: _Clock) -> Tr
     return record.keep(buffer, payload, end)
 
 
+_decode = json.JSONDecoder(strict=False).decode
 _HEADER = re.compile(rb"V(\d{4} \d\d:\d\d:\d\d(?:\.\d+)?)\S* +(\d+) ")
 
 
@@ -195,15 +196,16 @@ class _Clock:
 
     def __init__(self) -> None:
         self._first: float | None = None
-        self._days: dict[bytes, int] = {}
+        self._minute = b""
+        self._minute_s = 0.0
 
     def seconds(self, stamp: bytes) -> float:
-        day = self._days.get(stamp[:4])
-        if day is None:
+        if stamp[:10] != self._minute:
+            self._minute = stamp[:10]
             # a leap year, so that every day of every year is one of its days
             day = datetime(2000, int(stamp[:2]), int(stamp[2:4])).toordinal()
-            self._days[stamp[:4]] = day
-        now = day * 86400 + int(stamp[5:7]) * 3600 + int(stamp[8:10]) * 60 + float(stamp[11:])
+            self._minute_s = day * 86400.0 + int(stamp[5:7]) * 3600 + int(stamp[8:10]) * 60
+        now = self._minute_s + float(stamp[11:])
         if self._first is None:
             self._first = now
         passed = now - self._first

@@ -31,14 +31,21 @@ class Timeline:
         # torch's own stamp is finer than a header's, and never before the process began
         at = max(tick.seconds - self._origin, 0.0)
         opened = self._open.setdefault(record.thread, [])
-        if tick.state == "B":
-            opened.append(tick)
-            begin = e.Phase(name=tick.name, group=group(tick.name), state="begin", at=at)
-            return [begin, *(self.recorded("phase") if tick.name == _RECORDING else ())]
-        began = _pop(opened, tick.name)
+        began = opened.append(tick) if tick.state == "B" else _pop(opened, tick.name)
         duration = tick.seconds - began.seconds if began else None
-        end = e.Phase(name=tick.name, group=group(tick.name), state="end", duration_s=duration, at=at)
-        return [end, *self._autotuned(record, tick.name, duration)]
+        phase = e.Phase(
+            name=tick.name,
+            group=group(tick.name),
+            state="begin" if tick.state == "B" else "end",
+            duration_s=duration,
+            at=at,
+            compile_id=record.compile_id,
+            thread=record.thread,
+            rank=record.rank,
+        )
+        if tick.state == "E":
+            return [phase, *self._autotuned(record, tick.name, duration)]
+        return [phase, *(self.recorded("phase") if tick.name == _RECORDING else ())]
 
     def recorded(self, source: str) -> list[e.Event]:
         """A CUDA graph is being recorded: the phase and the callback both say so, and it counts once."""
