@@ -121,18 +121,21 @@ def ratio_interval(processes: Sequence[Pairs], *, seed: int = 0, resamples: int 
     ratios = [_log_ratio(pairs) for pairs in used]
     variances = _variances(used, random.Random(seed), resamples)
     widening = (_t(freedom) / _Z) ** 2
-    half = _half_width(ratios, [value * widening for value in variances], _prior_scale(used))
     centre = math.fsum(ratios) / len(ratios)
+    half = _half_width(ratios, [value * widening for value in variances], _prior_scale(used, centre))
     half = max(half, max(abs(value - centre) for value in ratios))
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
 
 def disagree(processes: Sequence[Pairs]) -> bool | None:
-    """Whether two processes' own intervals exclude each other; None where fewer than two can be told."""
+    """Whether two processes' own intervals exclude each other by more than noise; None where that cannot be told."""
     intervals = [found for pairs in processes if (found := quick_interval(pairs.eager, pairs.compiled))]
     if len(intervals) < 2:
         return None
-    return any(not one.overlaps(other) for i, one in enumerate(intervals) for other in intervals[i + 1 :])
+    return any(
+        not one.overlaps(other) and abs(math.log(one.value / other.value)) > NOISE_FLOOR
+        for one, other in itertools.combinations(intervals, 2)
+    )
 
 
 def _middle(ordered: Sequence[float]) -> float:
@@ -189,9 +192,17 @@ def _bootstrap_variance(pairs: Pairs, rng: random.Random, resamples: int) -> flo
     return _deviation(found) ** 2
 
 
-def _prior_scale(processes: Sequence[Pairs]) -> float:
-    windows = [_deviation(_window_ratios(pairs)) for pairs in processes if len(pairs) >= 10]
-    return max([LEAST_SPREAD, *windows])
+def _prior_scale(processes: Sequence[Pairs], centre: float) -> float:
+    """How far processes may be expected to differ in their log ratio.
+
+    What disturbs a machine disturbs both sides of a pair. Sides of equal speed share it and their ratio hardly moves;
+    very different sides answer it differently, so the more they differ, the more of the unrest counts: that between
+    stretches of a process, and that of eager between processes.
+    """
+    apart = min(abs(centre) / 0.1, 1.0)
+    windows = max((_deviation(_window_ratios(pairs)) for pairs in processes if len(pairs) >= 3), default=0.0)
+    eager = [math.log(median(pairs.eager)) for pairs in processes]
+    return max(LEAST_SPREAD, windows * (0.5 + 0.5 * apart), (max(eager) - min(eager)) * 0.5 * apart)
 
 
 def _half_width(ratios: Sequence[float], variances: Sequence[float], scale: float) -> float:
