@@ -11,6 +11,8 @@ from compilescope.domain.events import Place
 from compilescope.domain.trace.places import function_name
 
 _NODE = re.compile(r"^[ \t]+(\w+)(?:\s*: \"[^\"]*\"|\s*:\s*[\w.\[\], \"]+?)? = (.+)$")
+# x += 1 and x[0] = 1, of which the result gets a name behind the semicolon
+_IN_PLACE = re.compile(r"^[ \t]+\w+(?:\[.*\] = | \S+= ).*;  (\w+)(?:: \"[^\"]*\")? = (?!None)")
 _ATTRIBUTE = re.compile(r"self(?:\.\w+|\[['\"]?\w+['\"]?\])+(?:;|$)")
 _ALIAS = re.compile(r"\w+(?:;.*)?$")
 _FILE = re.compile(r"# File: (.+?):(\d+) in (\S+?)(?:,|$)")
@@ -41,6 +43,7 @@ def count_operations(graph: str) -> int:
     for line in graph.splitlines():
         node = _NODE.match(line)
         if node is None:
+            count += _IN_PLACE.match(line) is not None
             continue
         value = node[2]
         if _ATTRIBUTE.match(value) or (_ALIAS.match(value) and not value[0].isdigit()):
@@ -57,7 +60,7 @@ def node_places(graph: str) -> dict[str, Place]:
     for line in graph.splitlines():
         if found := _FILE.search(line):
             place = Place(file=found[1], line=int(found[2]), function=function_name(found[3]))
-        elif place and (node := _NODE.match(line)):
+        elif place and (node := _NODE.match(line) or _IN_PLACE.match(line)):
             places[node[1]] = place
     return places
 
