@@ -110,7 +110,8 @@ def test_that_the_root_cause_comes_before_what_followed_from_it() -> None:
 
 
 def test_that_frames_of_the_program_that_compiles_are_nobodys_business() -> None:
-    text = NEW_BREAK.replace("traceback:\n", 'traceback:\n  File "/opt/scope/worker/bench.py", line 3, in first\n    x\n')
+    frame = '  File "/opt/scope/worker/bench.py", line 3, in first\n    x\n'
+    text = NEW_BREAK.replace("traceback:\n", f"traceback:\n{frame}")
 
     assert [place.line for place in parse_break(text, Places(hidden=["/opt/scope/worker"])).stack] == [26]
 
