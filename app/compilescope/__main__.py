@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from compilescope.cli import main
+
+def main() -> int:
+    """Run the command line; returns the exit status."""
+    try:
+        from compilescope import cli
+
+        return cli.main()
+    except KeyboardInterrupt:  # while the modules are still being loaded
+        return 130
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,0 +1,163 @@
+"""`compilescope bench` with a real worker and a real torch, as a user runs it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+MODEL = """
+import ctypes, os, signal, subprocess, sys, time
+import torch
+from torch import nn
+
+{top}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(32, 32)
+
+    def forward(self, x):
+        {forward}
+        return torch.relu(self.linear(x))
+
+def get_inputs():
+    return [torch.randn(4, 32)]
+"""
+# backend eager runs what Dynamo captured without building code: quick, and all of the way but Inductor
+QUICK = ("--backend", "eager", "--budget", "0.4")
+RUN_KEYS = {
+    "id", "config", "workload", "outcome", "error", "compile", "graph_breaks", "recompiles", "cache", "cudagraphs",
+    "timing", "memory", "numerics", "break_even", "shape_sweep", "verdict",
+}  # fmt: skip
+
+
+def model(forward: str = "pass", top: str = "") -> str:
+    return MODEL.format(forward=forward, top=top)
+
+
+def error_of(command_line: Any, script: Path, *words: str) -> tuple[int, dict[str, Any], str]:
+    """Exit status, error and stdout of one quick run that fails."""
+    found = command_line.run("bench", script, *QUICK, "--json", "out.json", *words)
+    (run,) = json.loads((command_line.folder / "out.json").read_text())["runs"]
+    assert run["verdict"]["kind"] == "failed"
+    return found.returncode, run["error"] | {"outcome": run["outcome"]}, found.stdout
+
+
+def test_that_a_comparison_is_compiled_measured_and_written(command_line: Any) -> None:
+    script = command_line.script(model())
+
+    found = command_line.run(
+        "bench", script, "--mode", "default", "--backend", "inductor", "--backend", "eager", "--budget", "1",
+        "--json", "out.json", "--csv", "out.csv", "--markdown", "out.md",
+    )  # fmt: skip
+
+    assert found.returncode == 0, found.stderr
+    result = json.loads((command_line.folder / "out.json").read_text())
+    assert result["schema"] == 1
+    assert {"compilescope", "created", "environment", "workload", "runs", "recommendation"} <= set(result)
+    assert [run["outcome"] for run in result["runs"]] == ["finished", "finished"]
+    for run in result["runs"]:
+        assert set(run) >= RUN_KEYS
+        assert run["compile"]["graphs"] == 1
+        assert run["compile"]["cold_first_call_s"] > 0 and run["compile"]["warm_first_call_s"] > 0
+        assert run["timing"]["eager_ms"]["median"] > 0 and run["timing"]["compiled_ms"]["median"] > 0
+        assert run["timing"]["speedup"]["low"] <= run["timing"]["speedup"]["value"] <= run["timing"]["speedup"]["high"]
+    rows = list(csv.DictReader((command_line.folder / "out.csv").open()))
+    assert [row["config.backend"] for row in rows] == ["inductor", "eager"]
+    assert "model.py" in (command_line.folder / "out.md").read_text()
+    assert "default" in found.stdout and "eager" in found.stdout
+    assert "[2/2] eager" in found.stderr
+
+
+def test_that_one_failing_configuration_does_not_stop_the_others(command_line: Any) -> None:
+    script = command_line.script(model("print('a break')"))
+
+    found = command_line.run(
+        "bench", script, *QUICK, "--fullgraph", "on", "--fullgraph", "off", "--json", "out.json"
+    )
+
+    runs = json.loads((command_line.folder / "out.json").read_text())["runs"]
+    assert found.returncode == 1
+    assert [run["outcome"] for run in runs] == ["failed", "finished"]
+    assert runs[0]["error"]["stage"] == "compile"
+    assert runs[0]["error"]["hint"]
+    assert len(runs[1]["graph_breaks"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("forward", "top", "stage", "word"),
+    [
+        ("raise ValueError('the model is wrong')", "", "eager", "the model is wrong"),
+        ("pass", "raise KeyError('at import')", "load", "at import"),
+        ("sys.exit(4)", "", "eager", "exit"),
+        ("pass", "import argparse as a; p = a.ArgumentParser(); p.add_argument('size'); p.parse_args()", "load", "size"),
+        ("pass", "import a_module_that_is_not_there", "load", "a_module_that_is_not_there"),
+    ],
+)
+def test_that_a_script_at_fault_is_one_sentence_and_a_hint(
+    command_line: Any, forward: str, top: str, stage: str, word: str
+) -> None:
+    status, error, out = error_of(command_line, command_line.script(model(forward, top)))
+
+    assert status == 1
+    assert (error["outcome"], error["stage"]) == ("failed", stage)
+    assert word in error["message"]
+    assert error["hint"]
+    assert word in " ".join(out.split())
+
+
+def test_that_a_segmentation_fault_is_told_with_the_last_lines(command_line: Any) -> None:
+    script = command_line.script(model("print('just before'); ctypes.string_at(0)"))
+
+    found = command_line.run("bench", script, *QUICK, "--json", "out.json")
+
+    (run,) = json.loads((command_line.folder / "out.json").read_text())["runs"]
+    assert found.returncode == 1
+    assert run["outcome"] == "crashed"
+    assert "SIGSEGV" in run["error"]["message"]
+    assert "just before" in found.stderr
+
+
+def test_that_a_hang_ends_with_its_time_limit(command_line: Any) -> None:
+    script = command_line.script(model("print('waiting for ever'); sum(range(10**15))"))
+
+    found = command_line.run("bench", script, *QUICK, "--timeout", "25", "--json", "out.json")
+
+    (run,) = json.loads((command_line.folder / "out.json").read_text())["runs"]
+    assert found.returncode == 1
+    assert (run["outcome"], run["error"]["stage"]) == ("timed_out", "eager")
+    assert "waiting for ever" in found.stderr
+
+
+def test_that_a_flood_of_output_does_not_spoil_the_run(command_line: Any) -> None:
+    script = command_line.script(model(top="for number in range(300_000): print('a line of a flood', number)"))
+
+    found = command_line.run("bench", script, *QUICK)
+
+    assert found.returncode == 0, found.stderr
+    assert "a line of a flood" not in found.stdout + found.stderr
+
+
+def test_that_doctor_describes_this_machine(command_line: Any) -> None:
+    found = command_line.run("doctor")
+
+    assert found.returncode == 0
+    assert "Models can be compiled and measured here." in found.stdout
+
+
+def test_that_doctor_says_that_torch_is_not_there(command_line: Any) -> None:
+    bare = command_line.script("#!/bin/sh\nexec /usr/bin/env python3 -S -I \"$@\"\n", "python")
+    bare.chmod(0o755)
+
+    found = command_line.run("doctor", "--python", bare)
+
+    assert found.returncode == 1
+    assert "torch is not installed" in found.stdout
+    assert "Nothing can be compiled" in found.stdout
