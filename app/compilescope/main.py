@@ -96,9 +96,14 @@ class WindowApp(QObject):
         self._charts.start()
 
     def _install_charts(self) -> None:
+        from compilescope.ui.charts.comparison import ComparisonChart
         from compilescope.ui.charts.latency import LatencyChart
+        from compilescope.ui.charts.timeline import Timeline
 
-        self.window.workspace.timing.install_chart(LatencyChart)
+        workspace = self.window.workspace
+        workspace.timing.chart.install(LatencyChart(self.theme))
+        workspace.timeline.install(Timeline(self.theme))
+        workspace.comparison.install_chart(ComparisonChart(self.theme))
 
     def _keep_settings(self) -> None:
         self.kept = self.window.settings

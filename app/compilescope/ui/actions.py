@@ -20,15 +20,30 @@ class ActionSpec:
     id: str
     text: str
     menu: str
+    short: str = ""
     shortcut: str = ""
     tip: str = ""
     icon: str = ""
     is_checkable: bool = False
     begins_group: bool = False
 
+    @property
+    def explanation(self) -> str:
+        """The tooltip: what it does, and its keys."""
+        words = self.tip or self.text.replace("&", "")
+        return f"{words} ({self.shortcut})" if self.shortcut else words
+
 
 ACTIONS: tuple[ActionSpec, ...] = (
-    ActionSpec(id="open", text="&Open script…", menu="&File", shortcut="Ctrl+O", icon="open", tip="Open a model script"),
+    ActionSpec(
+        id="open",
+        text="&Open script…",
+        short="Open",
+        menu="&File",
+        shortcut="Ctrl+O",
+        icon="open",
+        tip="Open a model script",
+    ),
     ActionSpec(id="welcome", text="&Examples and recent scripts", menu="&File", shortcut="Ctrl+E"),
     ActionSpec(
         id="export_json", text="Export &JSON…", menu="&File", shortcut="Ctrl+Shift+J", icon="export", begins_group=True
@@ -46,10 +61,21 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ),
     ActionSpec(id="find", text="&Find in log", menu="&Edit", shortcut="Ctrl+F", icon="inspect", begins_group=True),
     ActionSpec(
-        id="run", text="&Run comparison", menu="&Run", shortcut="Ctrl+R", icon="run", tip="Compile and measure what is ticked"
+        id="run",
+        text="&Run comparison",
+        short="Run",
+        menu="&Run",
+        shortcut="Ctrl+R",
+        icon="run",
+        tip="Compile and measure what is ticked",
     ),
     ActionSpec(
-        id="stop", text="&Stop", menu="&Run", shortcut="Esc", icon="stop", tip="End the run in progress and what waits behind it"
+        id="stop",
+        text="&Stop",
+        menu="&Run",
+        shortcut="Esc",
+        icon="stop",
+        tip="End the run in progress and what waits behind it",
     ),
     ActionSpec(
         id="inspect",
@@ -63,7 +89,9 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec(id="show_log", text="&Log", menu="&View", shortcut="Ctrl+L", is_checkable=True),
     ActionSpec(id="next_tab", text="&Next pane", menu="&View", shortcut="Ctrl+Tab"),
     ActionSpec(id="reset_layout", text="&Reset layout", menu="&View"),
-    ActionSpec(id="theme", text="Switch &theme", menu="&View", shortcut="Ctrl+T", tip="Light or dark", begins_group=True),
+    ActionSpec(
+        id="theme", text="Switch &theme", menu="&View", shortcut="Ctrl+T", tip="Light or dark", begins_group=True
+    ),
     ActionSpec(id="system_theme", text="Theme of the s&ystem", menu="&View"),
 )
 
@@ -79,7 +107,9 @@ class Actions(QObject):
             action = QAction(spec.text, self)
             action.setObjectName(spec.id)
             action.setShortcut(QKeySequence(spec.shortcut))
-            action.setToolTip(f"{spec.tip or spec.text.replace('&', '')} ({spec.shortcut})" if spec.shortcut else spec.tip)
+            action.setToolTip(spec.explanation)
+            if spec.short:
+                action.setIconText(spec.short)
             action.setCheckable(spec.is_checkable)
             action.triggered.connect(handlers[spec.id])
             self._actions[spec.id] = action

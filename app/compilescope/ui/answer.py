@@ -49,7 +49,8 @@ def _ready(state: AppState) -> Answer:
     if problem and not (state.scan and state.scan.entries):
         return Answer(title="Nothing to compare in this script", text=problem, tone="bad")
     if selection.missing:
-        return Answer(title=selection.missing, text="The product of what is ticked is what runs.", tone="warn", action="run")
+        text = "Every combination of what is ticked runs."
+        return Answer(title=selection.missing, text=text, tone="warn", action="run")
     names = ", ".join(config.label for config in selection.configs)
     return Answer(
         title=selection.plan[0].upper() + selection.plan[1:],
@@ -131,7 +132,7 @@ def _all_failed(failed: Sequence[Run]) -> Answer:
 
 
 def _title(recommendation: Recommendation) -> str:
-    return _split(recommendation.summary)[0]
+    return _split(recommendation.summary)[0].removesuffix(".")
 
 
 def _sentences(recommendation: Recommendation, start: int) -> str:

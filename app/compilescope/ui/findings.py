@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal
 
@@ -19,7 +19,7 @@ LIVE_S = 0.5
 class Finding:
     """A run's figures; `verdict` once it is over."""
 
-    measures: Measures = Measures()
+    measures: Measures = field(default_factory=Measures)
     verdict: Verdict | None = None
 
 

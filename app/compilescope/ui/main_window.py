@@ -81,6 +81,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._restore(parts.settings)
         self._follow_activity()
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @property
     def settings(self) -> Settings:
@@ -119,6 +120,8 @@ class MainWindow(QMainWindow):
             self.open_script(Path(name))
 
     def run(self) -> None:
+        # a button that has the keyboard and is then disabled would hand it to a neighbour
+        self.workspace.comparison.setFocus(Qt.FocusReason.OtherFocusReason)
         self._attempt(self._parts.session.compare)
 
     def inspect(self) -> None:
@@ -166,7 +169,7 @@ class MainWindow(QMainWindow):
         QGuiApplication.clipboard().setText(markdown_text(self._state))
         self.status.say("The comparison is on the clipboard, as Markdown.")
 
-    def find(self) -> None:
+    def find_in_log(self) -> None:
         self.actions_by_id["show_log"].setChecked(True)
         self._show_log()
         self.workspace.focus_log_search()
@@ -228,7 +231,7 @@ class MainWindow(QMainWindow):
             "export_markdown": self.export_markdown,
             "quit": self._quit,
             "copy_markdown": self.copy_markdown,
-            "find": self.find,
+            "find": self.find_in_log,
             "run": self.run,
             "stop": self.stop,
             "inspect": self.inspect,

@@ -121,7 +121,7 @@ class Session(QObject):
     def _run_changed(self, run_id: str) -> None:
         task, run = self._tasks[run_id]
         story = run.story
-        if story and story.environment and story.environment is not self._state.environment:
+        if task == "doctor" and story and story.environment and story.environment is not self._state.environment:
             self._state.set_environment(story.environment)
         if task == "run":
             self._state.run_changed.emit(run_id)

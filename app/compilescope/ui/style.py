@@ -84,6 +84,7 @@ QComboBox::drop-down { border: none; width: 20px; }
 QComboBox::down-arrow { image: url($marks/chevron-down-$name.svg); width: 10px; height: 10px; }
 QComboBox QAbstractItemView { background: $raised; border: 1px solid $strong_border; padding: 3px; }
 QSpinBox, QDoubleSpinBox { padding: 3px 4px 3px 7px; min-height: 20px; }
+QAbstractSpinBox QLineEdit { background: transparent; border: none; padding: 0; min-height: 0; }
 QSpinBox::up-button, QDoubleSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::down-button {
     border: none; width: 16px; background: transparent; }
 QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url($marks/chevron-up-$name.svg); width: 8px; height: 8px; }
@@ -114,7 +115,7 @@ QTableView, QTreeView, QListView, QListWidget {
     selection-color: $text; }
 QTableView { gridline-color: transparent; }
 QTableView::item, QListView::item { padding: 0 4px; border: none; }
-QTableView::item:selected, QListView::item:selected { background: $selection; color: $text; }
+QTableView::item:selected, QListView::item:selected { background: $selection; }
 QTableCornerButton::section { background: $panel; border: none; }
 
 QScrollBar:vertical { background: transparent; width: 11px; margin: 0; }
@@ -147,7 +148,7 @@ QLabel[role="section"] { color: $muted; font-weight: 600; }
 #card:hover[clickable="true"] { border-color: $accent; background: $hover; }
 #answer { background: $raised; border: 1px solid $border; border-left: 4px solid $strong_border; border-radius: 7px; }
 #answer[tone="good"] { border-left-color: $good; }
-#answer[tone="warn"] { border-left-color: $warn; background: $warn_fill; }
+#answer[tone="warn"] { border-left-color: $warn; }
 #answer[tone="bad"] { border-left-color: $bad; background: $bad_fill; }
 #answer[tone="busy"] { border-left-color: $accent; }
 #snippet { background: $field; border: 1px solid $border; border-radius: 5px; padding: 3px 8px; }

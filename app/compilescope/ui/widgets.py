@@ -64,7 +64,7 @@ class ElidedLabel(QLabel):
         if role:
             self.setProperty("role", role)
 
-    def setText(self, text: str) -> None:  # type: ignore[override]
+    def setText(self, text: str) -> None:
         super().setText(text)
         self.setToolTip(plain_tip(text))
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from compilescope.domain import units
 from compilescope.domain.run import COMPILED, EAGER, Run
+from compilescope.domain.statistics import geometric_mean
 from compilescope.ui.charts.legend import CIRCLE, TRIANGLE, Key
 from compilescope.ui.charts.plot import Plot
 from compilescope.ui.charts.points import Points
@@ -64,8 +65,7 @@ class LatencyChart(Plot):
             self._draw()
 
     def _draw(self) -> None:
-        samples = {side: self._points.side(side) for side in SIDES}
-        medians = {side: float(np.median(values)) for side, values in samples.items() if len(values)}
+        medians = self._medians()
         self._unit = unit_for(max(medians.values()))
         self.label("left", f"{self._unit.name} per call")
         with_markers = self._points.count <= _MOST_MARKERS
@@ -79,6 +79,14 @@ class LatencyChart(Plot):
         if self.is_fitted:
             self.fit_range()
         self.show_view("; ".join(f"{side}: median {units.duration(value)}" for side, value in medians.items()))
+
+    def _medians(self) -> dict[str, float]:
+        """As the figures beside the chart have them: each process counts alike."""
+        found: dict[str, list[float]] = {}
+        for (_, side), buffer in self._points.series.items():
+            if len(buffer.y):
+                found.setdefault(side, []).append(float(np.median(buffer.y)))
+        return {side: geometric_mean(found[side]) for side in SIDES if side in found}
 
     def _curve(self, process: int, side: str) -> Any:
         curve = self._curves.get((process, side))

@@ -16,7 +16,7 @@ from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import ElidedLabel, button, label, plain_tip, set_role
 
-HEIGHT = 92
+HEIGHT = 86
 CLOCK_MS = 1000
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QWidget
 
 from compilescope.ui.widgets import chip, label, plain_tip
 
@@ -42,14 +42,16 @@ class TickList(QWidget):
 
     changed = Signal()
 
-    def __init__(self, title: str, names: Sequence[str], parent: QWidget | None = None) -> None:
+    def __init__(self, title: str, names: Sequence[str], *, columns: int = 1, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._title = title
+        self._columns = columns
         self._ticks: dict[str, QCheckBox] = {}
         self._notes: dict[str, QLabel] = {}
-        self._layout = QVBoxLayout(self)
+        self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(0)
+        self._layout.setHorizontalSpacing(10)
+        self._layout.setVerticalSpacing(0)
         self.offer(names)
 
     @property
@@ -75,7 +77,7 @@ class TickList(QWidget):
             self._layout.removeWidget(part)
             part.deleteLater()
         self._ticks, self._notes = {}, {}
-        for name in names:
+        for number, name in enumerate(names):
             tick, note = QCheckBox(name), label("", "faint", wrap=True)
             tick.setAccessibleName(f"{self._title} {name}")
             tick.setChecked(name in before)
@@ -83,8 +85,9 @@ class TickList(QWidget):
             note.setContentsMargins(22, 0, 0, 3)
             note.hide()
             self._ticks[name], self._notes[name] = tick, note
-            self._layout.addWidget(tick)
-            self._layout.addWidget(note)
+            row, column = divmod(number, self._columns)
+            self._layout.addWidget(tick, 2 * row, column)
+            self._layout.addWidget(note, 2 * row + 1, column)
         if names:
             self.setFocusProxy(self._ticks[names[0]])
         if set(self.chosen) != before:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from compilescope.ui.findings import Findings
@@ -16,13 +17,11 @@ from compilescope.ui.theme import Theme
 
 REFRESH_MS = 200
 MOST_ROWS_SHOWN = 7
-WIDE = 1180
+WIDE = 1360
+CHART_WIDTH = 430
 
-
-class RowsChart(Protocol):
-    """A chart of all rows, as `ui.charts` makes it."""
-
-    def show_rows(self, rows: list[ComparisonRow]) -> None: ...
+if TYPE_CHECKING:
+    from compilescope.ui.charts.comparison import ComparisonChart
 
 
 class ComparisonPanel(QWidget):
@@ -40,9 +39,12 @@ class ComparisonPanel(QWidget):
         self._table.setObjectName("comparison")
         self._table.set_widths((24, 10, 19, 15, 10, 11, 7, 7, 22), stretch=8)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._table, 1)
+        self.setFocusProxy(self._table)
+        self._chart: ComparisonChart | None = None
+        self._layout = QHBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(0)
+        self._layout.addWidget(self._table, 1)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._timer = QTimer(self)
         self._timer.setInterval(REFRESH_MS)
@@ -55,10 +57,20 @@ class ComparisonPanel(QWidget):
         findings.changed.connect(self.refresh)
         findings.recommended.connect(self.refresh)
 
+    def install_chart(self, chart: ComparisonChart) -> None:
+        """Put the chart in, once charts are loaded."""
+        self._chart = chart
+        chart.setFixedWidth(CHART_WIDTH)
+        self._layout.addWidget(chart)
+        chart.setVisible(self.width() >= WIDE)
+        self.refresh()
+
     def refresh(self) -> None:
         rows = comparison_rows(self._state.runs, self._findings)
         grown = len(rows) != self._model.rowCount()
         self._model.set_rows(rows)
+        if self._chart is not None:
+            self._chart.show_rows(rows)
         if grown:
             shown = min(max(len(rows), 2), MOST_ROWS_SHOWN)
             self.setFixedHeight(HEADER_HEIGHT + shown * ROW_HEIGHT + 4)
@@ -80,8 +92,16 @@ class ComparisonPanel(QWidget):
             self._state.show_run(row.run.id)
 
     def _select_shown(self) -> None:
-        number = next((i for i, row in enumerate(self._model.rows) if row.run and row.run.id == self._state.shown_id), -1)
+        shown = self._state.shown_id
+        number = next((i for i, row in enumerate(self._model.rows) if row.run and row.run.id == shown), -1)
         if number >= 0:
             self._is_selecting = True
             self._table.selectRow(number)
             self._is_selecting = False
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._chart is not None:
+            self._chart.setVisible(self.width() >= WIDE)

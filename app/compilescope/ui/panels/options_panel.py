@@ -25,6 +25,7 @@ from compilescope.ui.panels.choices import ChipRow, TickList
 from compilescope.ui.state import AppState
 from compilescope.ui.widgets import Section, label, plain_tip
 
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _PHASE_NAMES = {"inference": "inference", "training": "training step"}
 
 
@@ -52,7 +53,7 @@ class OptionsPanel(QWidget):
             self._devices.setEnabled(False)
         else:
             self._show_devices(environment.devices)
-            self._modes.offer(list(environment.modes) or ["default"])
+            self._modes.offer(sorted(environment.modes or ["default"], key=_mode_rank))
             self._backends.offer(list(environment.backends))
         self._is_showing = False
         self._show_notes()
@@ -79,7 +80,8 @@ class OptionsPanel(QWidget):
         capability = environment.device_capability if environment else None
         _say(self._precision_note, precision_note(self._precision.currentText(), device, capability))
         problem = self._state.environment_problem
-        missing = [text for text in environment.missing if "compiler" in text or "Triton" in text] if environment else []
+        # that a torch has no CUDA is no problem, but a missing compiler is
+        missing = [text for text in (environment.missing if environment else ()) if "cannot build" in text]
         _say(self._problem, problem or " ".join(missing))
 
     @property
@@ -168,7 +170,7 @@ class OptionsPanel(QWidget):
         self._dynamics.setToolTip("torch.compile(dynamic=…): auto turns shapes symbolic once they change.")
         self._fullgraphs = ChipRow("fullgraph", ("off", "on"))
         self._fullgraphs.setToolTip("torch.compile(fullgraph=True) makes a graph break an error.")
-        self._backends = TickList("Backend", ["inductor"])
+        self._backends = TickList("Backend", ["inductor"], columns=2)
         self._backends.setObjectName("backends")
         grid = _Grid()
         grid.add("mode", self._modes)
@@ -188,7 +190,7 @@ class OptionsPanel(QWidget):
         self._precision_note = label("", "note", wrap=True)
         self._budget = QDoubleSpinBox()
         self._budget.setAccessibleName("Seconds of timing per configuration")
-        self._budget.setToolTip("Timed seconds per configuration, half of them in each process. Less where it is sure sooner.")
+        self._budget.setToolTip("Timed seconds per configuration, half in each process; fewer where it is sure sooner.")
         self._budget.setRange(0.5, 3600)
         self._budget.setDecimals(1)
         self._budget.setSuffix(" s")
@@ -241,6 +243,11 @@ class _Grid(QWidget):
         self._layout.addWidget(control, row, 1 if name else 0, 1, 1 if name else 2)
         if note is not None:
             self._layout.addWidget(note, row + 1, 1)
+
+
+def _mode_rank(name: str) -> int:
+    """The documented modes first, in the order of what they cost."""
+    return _MODES.index(name) if name in _MODES else len(_MODES)
 
 
 def _combo(name: str) -> QComboBox:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QHelpEvent, QPainter, QPainterPath, QPaintEvent, QPen
@@ -21,7 +22,7 @@ MARK = 12
 
 TIPS = {
     "Script": "Imports the script, builds model and inputs, and calls the model once without the compiler.",
-    "Dynamo": "Reads the model's Python code and captures it as graphs. Where it has to leave the graph, that is a break.",
+    "Dynamo": "Reads the model's Python code and captures it as graphs. Where it has to leave one, that is a break.",
     "AOTAutograd": "Traces forward and backward together and reduces them to basic operations.",
     "Inductor": "Fuses operations, plans loops and writes the kernels' code.",
     "Kernels": "Builds the kernels (Triton, or C++ on a CPU), and tries variants where autotuning is on.",
@@ -93,8 +94,8 @@ class PipelineStrip(QWidget):
         return step.duration_s
 
     def _cells(self) -> list[QRect]:
-        width = self.width() / len(NAMES)
-        return [QRect(round(i * width), 0, round((i + 1) * width) - round(i * width), self.height()) for i in range(len(NAMES))]
+        edges = [round(i * self.width() / len(NAMES)) for i in range(len(NAMES) + 1)]
+        return [QRect(left, 0, right - left, self.height()) for left, right in pairwise(edges)]
 
     def _draw(self, painter: QPainter, cell: QRect, step: Step) -> None:
         tokens = self._theme.tokens

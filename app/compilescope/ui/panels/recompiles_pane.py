@@ -84,9 +84,8 @@ class RecompilesPane(QWidget):
         run = self._state.shown
         key = (run.id, run.revision["recompiles"]) if run else (None, 0)
         has_compiled = bool(run and run.story and run.story.has_compiled)
-        self._empty.setText(
-            "No recompiles." if has_compiled else "Recompiles appear here when an input no longer fits what was compiled."
-        )
+        waiting = "Recompiles appear here when an input no longer fits what was compiled."
+        self._empty.setText("No recompiles." if has_compiled else waiting)
         if key == self._shown:
             return
         self._shown = key
@@ -95,7 +94,7 @@ class RecompilesPane(QWidget):
         limits = story.recompile_limits if story else []
         self._model.set_rows(rows)
         names = ", ".join(dict.fromkeys(limit.function or "a function" for limit in limits))
-        self._limit.setText(f"The recompile limit was reached: {names} now runs eager for other inputs." if limits else "")
+        self._limit.setText(f"The recompile limit was reached: {names} now runs eager for other inputs.")
         self._limit.setVisible(bool(limits))
         self._stack.setCurrentIndex(1 if rows or limits else 0)
 

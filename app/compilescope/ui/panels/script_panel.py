@@ -33,7 +33,7 @@ class ScriptPanel(QWidget):
         script, scan = self._state.script, self._state.scan
         set_role(self._target, "filled", "true" if script else "false")
         self._name.setText(script.name if script else "No script yet")
-        folder = _short(script.parent) if script else "Drop a Python file on this window"
+        folder = _short(script.parent) if script else "Drop a Python file"
         self._folder.setText(folder)
         self._folder.setToolTip(plain_tip(str(script) if script else ""))
         lesson = scan.docstring.partition("\n")[0] if scan else ""

@@ -119,8 +119,8 @@ class SourceView(QPlainTextEdit):
         form = QTextCharFormat()
         form.setBackground(QColor(fill))
         form.setProperty(QTextFormat.Property.FullWidthSelection, True)
-        selection.format = form  # type: ignore[attr-defined]
-        selection.cursor = QTextCursor(block)  # type: ignore[attr-defined]
+        selection.format = form
+        selection.cursor = QTextCursor(block)
         return selection
 
     def _fit_gutter(self) -> None:

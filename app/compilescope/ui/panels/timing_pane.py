@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
-
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from compilescope.domain import units
 from compilescope.domain.measures import Measures, Summary
 from compilescope.domain.run import Run
 from compilescope.ui.findings import Findings
+from compilescope.ui.panels.chart_slot import ChartSlot
 from compilescope.ui.panels.failure_view import FailureView
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
-from compilescope.ui.widgets import FigureCard, label
+from compilescope.ui.widgets import FigureCard
 
-CHART_MS = 100
-
-
-class RunChart(Protocol):
-    """A chart of one run, as `ui.charts` makes it."""
-
-    def show_run(self, run: Run | None) -> None: ...
-
-    def refresh(self) -> None: ...
+REFRESH_MS = 200
 
 
 class TimingPane(QWidget):
@@ -36,25 +26,15 @@ class TimingPane(QWidget):
         self._state = state
         self._findings = findings
         self._theme = theme
-        self._chart: RunChart | None = None
         self._build()
         self._timer = QTimer(self)
-        self._timer.setInterval(CHART_MS)
+        self._timer.setInterval(REFRESH_MS)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.refresh)
         state.run_changed.connect(self._refresh_soon)
-        state.shown_run_changed.connect(self._show_run)
+        state.shown_run_changed.connect(self.refresh)
         findings.changed.connect(self._refresh_soon)
         self.refresh()
-
-    def install_chart(self, make: Callable[[Theme, QWidget], QWidget]) -> None:
-        """Put the chart in, once charts are loaded."""
-        chart = make(self._theme, self)
-        assert hasattr(chart, "show_run")
-        self._chart = chart
-        self._slot.addWidget(chart)
-        self._slot.setCurrentWidget(chart)
-        self._show_run()
 
     def refresh(self) -> None:
         run = self._state.shown
@@ -65,17 +45,10 @@ class TimingPane(QWidget):
             return
         self._stack.setCurrentIndex(0)
         self._show_figures(run, measures)
-        if self._chart is not None:
-            self._chart.refresh()
 
     def _refresh_soon(self) -> None:
         if not self._timer.isActive():
             self._timer.start()
-
-    def _show_run(self) -> None:
-        if self._chart is not None:
-            self._chart.show_run(self._state.shown)
-        self.refresh()
 
     def _show_figures(self, run: Run | None, measures: Measures) -> None:
         self._eager.show_figure(*_median(measures.eager))
@@ -98,16 +71,13 @@ class TimingPane(QWidget):
         cards.setSpacing(8)
         for card in (self._eager, self._compiled, self._speedup, self._first, self._graphs):
             cards.addWidget(card, 1)
-        self._slot = QStackedLayout()
-        waiting = label("The latency chart is loading.", "faint")
-        waiting.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._slot.addWidget(waiting)
+        self.chart = ChartSlot(self._state)
         figures = QWidget()
         inside = QVBoxLayout(figures)
         inside.setContentsMargins(10, 10, 10, 6)
         inside.setSpacing(8)
         inside.addLayout(cards)
-        inside.addLayout(self._slot, 1)
+        inside.addWidget(self.chart, 1)
         self._failure = FailureView(self._theme)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(figures)

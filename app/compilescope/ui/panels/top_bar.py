@@ -24,6 +24,7 @@ class TopBar(QFrame):
         self._switch = QToolButton()
         self._switch.setObjectName("theme_button")
         self._switch.setAccessibleName("Switch between light and dark")
+        self._switch.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._switch.setToolTip(actions["theme"].toolTip())
         self._switch.clicked.connect(actions["theme"].trigger)
         layout = QHBoxLayout(self)
@@ -45,9 +46,8 @@ class TopBar(QFrame):
 def _tool(action: QAction, text: str) -> QToolButton:
     tool = QToolButton()
     tool.setDefaultAction(action)
-    tool.setText(text)
     tool.setAccessibleName(text)
     tool.setIconSize(QSize(16, 16))
     tool.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-    tool.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    tool.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return tool

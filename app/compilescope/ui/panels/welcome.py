@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
@@ -114,7 +114,7 @@ class _ExampleCard(QFrame):
     def __init__(self, path: Path, lesson: str) -> None:
         super().__init__()
         self._path = path
-        name = path.stem.replace("_", " ")
+        name = path.name
         self.setObjectName("card")
         self.setProperty("clickable", "true")
         self.setAccessibleName(f"Example {name}: {lesson}")
@@ -134,12 +134,11 @@ class _ExampleCard(QFrame):
     def sizeHint(self) -> QSize:
         return QSize(CARD_WIDTH - 10, self.fontMetrics().lineSpacing() * 4 + 26)
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
-                self.chosen.emit(str(self._path))
-                return True
-        return super().event(event)
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.chosen.emit(str(self._path))
+            return
+        super().keyPressEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
@@ -160,4 +159,4 @@ def _lesson(path: Path) -> str:
         return ""
     if not head.startswith('"""'):
         return ""
-    return head[3:].partition("\n")[0].partition('"""')[0].strip()
+    return head[3:].partition("\n")[0].partition('"""')[0].strip().replace("`", "")

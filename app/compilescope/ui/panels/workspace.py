@@ -11,6 +11,7 @@ from compilescope.ui.findings import Findings
 from compilescope.ui.log.pane import LogPane
 from compilescope.ui.panels.answer_card import AnswerCard
 from compilescope.ui.panels.breaks_pane import BreaksPane
+from compilescope.ui.panels.chart_slot import ChartSlot
 from compilescope.ui.panels.comparison_panel import ComparisonPanel
 from compilescope.ui.panels.recompiles_pane import RecompilesPane
 from compilescope.ui.panels.source_view import SourceView
@@ -18,7 +19,7 @@ from compilescope.ui.panels.timing_pane import TimingPane
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 
-LOG_HEIGHT = 170
+LOG_HEIGHT = 140
 
 
 class Workspace(QWidget):
@@ -40,7 +41,7 @@ class Workspace(QWidget):
         breaks = sum(row.count for row in story.graph_breaks.values()) if story else 0
         recompiles = sum(row.count for row in story.recompiles.values()) if story else 0
         self.comparison.setVisible(has_runs)
-        for pane in (self.timing, self.breaks):
+        for pane in (self.timing, self.timeline, self.breaks):
             self.tabs.setTabVisible(self.tabs.indexOf(pane), has_runs)
         has_recompiles = bool(story and (story.recompiles or story.recompile_limits))
         self.tabs.setTabVisible(self.tabs.indexOf(self.recompiles), has_recompiles)
@@ -112,6 +113,7 @@ class Workspace(QWidget):
         self.answer = AnswerCard(self._state, findings, theme)
         self.comparison = ComparisonPanel(self._state, findings, theme)
         self.timing = TimingPane(self._state, findings, theme)
+        self.timeline = ChartSlot(self._state)
         self.breaks = BreaksPane(self._state, theme)
         self.recompiles = RecompilesPane(self._state, theme)
         self.source = SourceView(theme)
@@ -121,6 +123,7 @@ class Workspace(QWidget):
         self.tabs.tabBar().setAccessibleName("Panes of the run")
         for pane, title in (
             (self.timing, "Timing"),
+            (self.timeline, "Compile timeline"),
             (self.breaks, "Graph breaks"),
             (self.recompiles, "Recompiles"),
             (self.source, "Source"),
