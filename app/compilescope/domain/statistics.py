@@ -167,12 +167,15 @@ def _deviation(values: Sequence[float]) -> float:
 
 
 def _variances(processes: Sequence[Pairs], rng: random.Random, resamples: int) -> list[float]:
-    """The variance of each process's log ratio, by bootstrap; pooled over processes where one holds few pairs."""
+    """The variance of each process's log ratio; from pairs pooled over processes where one holds few of them."""
     if resamples and all(len(pairs) >= 10 for pairs in processes):
         return [_bootstrap_variance(pairs, rng, resamples) for pairs in processes]
-    rows = [(len(windows), _deviation(windows) ** 2) for windows in map(_window_ratios, processes)]
-    pooled = math.fsum((n - 1) * variance for n, variance in rows) / sum(n - 1 for n, _ in rows)
-    return [pooled / n for n, _ in rows]
+    if all(len(pairs) >= 10 for pairs in processes):
+        return [_deviation(windows) ** 2 / len(windows) for windows in map(_window_ratios, processes)]
+    logs = [[math.log(e / c) for e, c in zip(pairs.eager, pairs.compiled, strict=False)] for pairs in processes]
+    pooled = math.fsum((len(row) - 1) * _deviation(row) ** 2 for row in logs) / sum(len(row) - 1 for row in logs)
+    # a median of normal values varies pi / 2 times as much as their mean
+    return [pooled * math.pi / 2 / len(row) for row in logs]
 
 
 def _bootstrap_variance(pairs: Pairs, rng: random.Random, resamples: int) -> float:

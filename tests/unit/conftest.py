@@ -1,0 +1,108 @@
+"""Runs made from events, as a worker would tell them, and timings with the noise of real machines."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+
+from compilescope.domain import events as e
+from compilescope.domain.config import Config
+from compilescope.domain.run import Run
+from compilescope.domain.statistics import Pairs
+from compilescope.domain.workload import Workload
+
+RunMaker = Callable[..., Run]
+
+
+def process_events(
+    start: str,
+    *,
+    eager_s: float = 3e-3,
+    speedup: float = 1.5,
+    device: str = "cpu",
+    graphs: int = 1,
+    blocks: int = 60,
+    seed: int = 0,
+    noise: float = 0.01,
+) -> list[e.Event]:
+    """What one process tells that compiles, checks and measures without trouble."""
+    rng = random.Random(f"{start}{seed}")
+    clock = "cuda_event" if device.startswith("cuda") else "wall"
+    capability = "9.0" if device.startswith("cuda") else None
+    stream: list[e.Event] = [
+        e.Hello(start=start, torch="2.13.0", python="3.11.4"),
+        e.Environment(torch="2.13.0", python="3.11.4", device_capability=capability, cpu="Test CPU", os="Linux"),
+        e.WorkloadReady(
+            entry="Model",
+            phase="inference",
+            precision="fp32",
+            device=device,
+            inputs=(e.Input(name="x", shape=(8, 16), dtype="float32", device=device),),
+        ),
+        e.FirstCall(side="eager", duration_s=0.05),
+        e.Compile(compile_id="0/0", state="begin", file="model.py", line=7, function="forward"),
+        e.Compile(compile_id="0/0", state="end", graphs=graphs, ops=5 * graphs, duration_s=1.5),
+        e.FirstCall(side="compiled", duration_s=8.0 if start == "cold" else 2.0),
+        e.Numerics(subject="outputs", backend="inductor", verdict="match", max_abs_error=2e-7),
+    ]
+    for block in range(0, blocks, 10):
+        for side, per_call in (("eager", eager_s), ("compiled", eager_s / speedup)):
+            seconds = tuple(per_call * math.exp(rng.gauss(0, noise)) for _ in range(min(10, blocks - block)))
+            stream.append(e.Samples(side=side, block=block, clock=clock, seconds=seconds))
+    return [*stream, e.Measured(stop="interval")]
+
+
+@pytest.fixture
+def make_run() -> RunMaker:
+    """A finished run of two processes; `extra` events come last in the cold one, `ended` None leaves it going on."""
+
+    def make(
+        run_id: str = "run",
+        *,
+        config: Config | None = None,
+        workload: Workload | None = None,
+        extra: Iterable[e.Event] = (),
+        ended: e.Ended | None = e.Ended(),  # noqa: B008 - frozen
+        starts: Sequence[str] = ("cold", "warm"),
+        **options: object,
+    ) -> Run:
+        run = Run(run_id, config=config or Config(), workload=workload or Workload(script="model.py"))
+        for start in starts:
+            run.apply_all(process_events(start, **options))  # type: ignore[arg-type]
+            if start == starts[0]:
+                run.apply_all(extra)
+        if ended is not None:
+            run.apply(ended)
+        return run
+
+    return make
+
+
+@pytest.fixture
+def noisy_process() -> Callable[..., Pairs]:
+    """One process's timings as machines make them: an offset of its own that both sides share, a smaller one that they
+    do not, noise that is like its neighbours', and a heavy upper tail."""
+
+    def make(
+        rng: random.Random,
+        *,
+        ratio: float = 1.0,
+        blocks: int = 75,
+        noise: float = 0.01,
+        common: float = 0.015,
+        differential: float = 0.0,
+        memory: float = 0.7,
+    ) -> Pairs:
+        offset, apart, drift = rng.gauss(0, common), rng.gauss(0, differential), 0.0
+        eager, compiled = [], []
+        for _ in range(blocks):
+            drift = memory * drift + rng.gauss(0, noise * math.sqrt(1 - memory**2))
+            for side, half in ((eager, apart / 2), (compiled, -apart / 2)):
+                late = rng.expovariate(1 / (10 * noise)) if rng.random() < 0.05 else 0.0
+                side.append(3e-3 * math.exp(offset + half + drift + rng.gauss(0, noise) + late))
+        return Pairs(eager=[ratio * value for value in eager], compiled=compiled)
+
+    return make

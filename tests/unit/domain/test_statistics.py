@@ -1,0 +1,196 @@
+"""The interval of a speedup, held against simulations and against series recorded on a real machine."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compilescope.domain import statistics
+from compilescope.domain.statistics import Interval, Pairs, difference, disagree, quick_interval, ratio_interval
+
+RECORDED = json.loads((Path(__file__).parent / "series_h200.json").read_text())["series"]
+
+
+def test_that_median_and_quantile_are_the_textbook_ones():
+    values = [4.0, 1.0, 3.0, 2.0]
+
+    assert statistics.median(values) == 2.5
+    assert statistics.median([5.0, 1.0, 9.0]) == 5.0
+    assert statistics.quantile(values, 0.0) == 1.0
+    assert statistics.quantile(values, 0.5) == 2.5
+    assert statistics.quantile(values, 1.0) == 4.0
+    assert statistics.quantile([7.0], 0.95) == 7.0
+
+
+def test_that_the_estimate_is_the_ratio_of_the_medians():
+    pairs = [Pairs(eager=[2.0] * 20, compiled=[1.0] * 20), Pairs(eager=[8.0] * 20, compiled=[2.0] * 20)]
+
+    found = ratio_interval(pairs)
+
+    assert found is not None
+    assert found.value == pytest.approx(8**0.5)
+
+
+def test_that_few_pairs_give_no_interval():
+    assert ratio_interval([]) is None
+    assert ratio_interval([Pairs(eager=[1.0], compiled=[1.0]), Pairs(eager=[1.0], compiled=[1.0])]) is None
+    assert quick_interval([1.0, 1.0], [1.0, 1.0]) is None
+
+
+def test_that_a_clear_gain_shows_with_two_calls_a_process():
+    pairs = [Pairs(eager=[2.0, 2.02], compiled=[1.0, 1.01]), Pairs(eager=[2.01, 2.0], compiled=[0.99, 1.0])]
+
+    assert difference(ratio_interval(pairs)) == "faster"
+
+
+def test_that_the_same_seed_gives_the_same_interval(noisy_process: Callable[..., Pairs]):
+    pairs = [noisy_process(random.Random(start)) for start in (1, 2)]
+
+    assert ratio_interval(pairs, seed=3) == ratio_interval(pairs, seed=3)
+
+
+def test_that_identical_values_do_not_divide_by_zero():
+    pairs = [Pairs(eager=[1.0] * 30, compiled=[1.0] * 30)] * 2
+
+    found = ratio_interval(pairs)
+
+    assert found is not None
+    assert found.contains(1.0)
+    assert difference(found) is None
+
+
+def test_that_an_interval_spans_processes_that_contradict_each_other(noisy_process: Callable[..., Pairs]):
+    rng = random.Random(4)
+    pairs = [noisy_process(rng, ratio=1.10, noise=0.002), noisy_process(rng, ratio=0.95, noise=0.002)]
+
+    found = ratio_interval(pairs)
+
+    assert disagree(pairs)
+    assert found is not None
+    assert found.low < 0.955 and found.high > 1.095
+    assert difference(found) is None
+
+
+def test_that_one_process_alone_is_less_certain_than_two_that_agree(noisy_process: Callable[..., Pairs]):
+    one, two = (noisy_process(random.Random(start)) for start in (5, 6))
+
+    alone, both = ratio_interval([one]), ratio_interval([one, two])
+
+    assert alone is not None and both is not None
+    assert alone.half_width > both.half_width
+
+
+def test_that_a_difference_below_the_noise_floor_is_none():
+    assert difference(Interval(value=1.004, low=1.003, high=1.005)) is None
+    assert difference(Interval(value=1.02, low=0.99, high=1.05)) is None
+    assert difference(Interval(value=1.02, low=1.01, high=1.03)) == "faster"
+    assert difference(Interval(value=0.98, low=0.97, high=0.99)) == "slower"
+    assert difference(Interval(value=1.02, low=1.01, high=1.03), noise_floor=0.03) is None
+    assert difference(None) is None
+
+
+def test_that_a_function_beside_itself_is_called_different_at_most_twice_in_a_hundred(
+    noisy_process: Callable[..., Pairs],
+):
+    rng = random.Random(11)
+
+    called = [difference(_measured(noisy_process, rng, noise=0.015, differential=0.001)) for _ in range(100)]
+
+    assert sum(found is not None for found in called) <= 2
+
+
+def test_that_a_slowdown_of_two_percent_is_called_in_95_of_a_hundred(noisy_process: Callable[..., Pairs]):
+    rng = random.Random(12)
+
+    called = [
+        difference(_measured(noisy_process, rng, ratio=1 / 1.02, noise=0.012, differential=0.001)) for _ in range(100)
+    ]
+
+    assert called.count("slower") >= 95
+    assert called.count("faster") == 0
+
+
+@pytest.mark.parametrize(("noise", "differential"), [(0.01, 0.0), (0.01, 0.005), (0.02, 0.01), (0.005, 0.005)])
+def test_that_the_interval_holds_the_true_speedup(
+    noisy_process: Callable[..., Pairs], noise: float, differential: float
+):
+    rng = random.Random(13)
+
+    intervals = [
+        _measured(noisy_process, rng, ratio=1.4, noise=noise, differential=differential) for _ in range(40)
+    ]
+
+    assert sum(found.contains(1.4) for found in intervals) >= 34
+
+
+def test_that_a_recorded_function_beside_itself_is_not_called_different():
+    rng = random.Random(14)
+
+    called = [difference(_resampled("same", rng)) for _ in range(100)]
+
+    assert sum(found is not None for found in called) <= 2
+
+
+def test_that_two_percent_are_found_in_resampled_recordings():
+    rng = random.Random(15)
+
+    called = [difference(_resampled("same", rng, slowdown=1.02)) for _ in range(100)]
+
+    assert called.count("slower") >= 95
+
+
+def test_that_recorded_pairs_of_processes_agree_on_one_speedup():
+    series = [row["compiled"] for row in RECORDED["mlp"]]
+    ratios = [statistics.median(eager) / statistics.median(compiled) for eager, compiled in series]
+    common = statistics.geometric_mean(ratios)
+
+    intervals = [
+        ratio_interval([Pairs(eager=one[0], compiled=one[1]), Pairs(eager=two[0], compiled=two[1])])
+        for i, one in enumerate(series)
+        for two in series[i + 1 :]
+    ]
+
+    assert all(found is not None and found.contains(common) for found in intervals)
+
+
+def test_that_the_quick_interval_covers_within_a_process(noisy_process: Callable[..., Pairs]):
+    rng = random.Random(16)
+
+    intervals = [quick_interval(p.eager, p.compiled) for p in (noisy_process(rng, ratio=1.2) for _ in range(100))]
+
+    assert sum(found is not None and found.contains(1.2) for found in intervals) >= 90
+
+
+def test_that_three_hundred_blocks_a_process_cost_little_time(noisy_process: Callable[..., Pairs]):
+    pairs = [noisy_process(random.Random(start), blocks=300) for start in (1, 2)]
+    began = time.process_time()
+
+    ratio_interval(pairs)
+
+    assert time.process_time() - began < 0.3
+
+
+def _measured(noisy_process: Callable[..., Pairs], rng: random.Random, **options: float) -> Interval:
+    found = ratio_interval([noisy_process(rng, **options) for _ in range(2)], resamples=100)
+    assert found is not None
+    return found
+
+
+def _resampled(what: str, rng: random.Random, slowdown: float = 1.0) -> Interval | None:
+    """Two processes drawn from the recordings of one function, each made of runs of five neighbouring pairs."""
+    drawn = []
+    for row in rng.sample(RECORDED[rng.choice(("mlp", "pointwise"))], 2):
+        eager, compiled = row[what]
+        starts = [rng.randrange(len(eager) - 5) for _ in range(12)]
+        drawn.append(
+            Pairs(
+                eager=[value for start in starts for value in eager[start : start + 5]],
+                compiled=[slowdown * value for start in starts for value in compiled[start : start + 5]],
+            )
+        )
+    return ratio_interval(drawn, resamples=100)
