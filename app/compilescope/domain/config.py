@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,9 +45,9 @@ class Config:
         """The line of code that makes this configuration."""
         arguments = ["model"]
         if self.backend != "inductor":
-            arguments.append(f'backend="{self.backend}"')
+            arguments.append(f"backend={json.dumps(self.backend)}")
         if self.mode not in (None, "default"):
-            arguments.append(f'mode="{self.mode}"')
+            arguments.append(f"mode={json.dumps(self.mode)}")
         if self.options:
             arguments.append(f"options={dict(self.options)!r}")
         if self.dynamic is not None:
@@ -100,6 +101,7 @@ class Choices:
                 dynamic=dynamic,
                 fullgraph=fullgraph,
             )
-            if config not in configs:
+            # one name for one thing: a mode that is not given is the default mode
+            if config.label not in (known.label for known in configs):
                 configs.append(config)
         return configs

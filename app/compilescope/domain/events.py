@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from compilescope.domain import fields
+
 PROTOCOL = 1
 
 
@@ -205,7 +207,7 @@ class GraphBreak(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Recompile(Event):
-    """A function was compiled again since a guard failed. `source`: the argument or attribute; `dimension`: its axis."""
+    """A function was compiled again since a guard failed. `source`: argument or attribute; `dimension`: its axis."""
 
     type: ClassVar[str] = "recompile"
     file: str | None = None
@@ -310,8 +312,8 @@ class FirstCall(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Samples(Event):
-    """Timed calls, in chunks. `seconds[i]` is the time per call of block `block + i` (`measure` back_to_back), or of one
-    synchronised call (`measure` latency); `wall_s` the wall clock beside a device clock."""
+    """Timed calls, in chunks. `seconds[i]` is the time per call of block `block + i` (`measure` back_to_back), or of
+    one synchronised call (`measure` latency); `wall_s` the wall clock beside a device clock."""
 
     type: ClassVar[str] = "samples"
     side: str = ""  # eager | compiled
@@ -427,14 +429,6 @@ def _event_types() -> dict[str, type[Event]]:
 
 
 TYPES = _event_types()
-_FIELDS = {cls: frozenset(f.name for f in dataclasses.fields(cls)) for cls in TYPES.values()}
-_NESTED: dict[str, type] = {
-    "stack": Place,
-    "places": Place,
-    "components": TextSpan,
-    "error": RunError,
-    "entries": Entry,
-}
 
 
 def encode(event: Event) -> str:
@@ -452,21 +446,22 @@ def decode(line: str | bytes) -> Event | None:
     """The event in a line, or None where the line is no event of a known type."""
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return from_mapping(value) if isinstance(value, dict) else None
 
 
 def from_mapping(value: Mapping[str, Any]) -> Event | None:
-    """The event that a JSON object stands for, or None where its type or shape is unknown."""
-    cls = TYPES.get(value.get("type", ""))
+    """The event that a JSON object stands for, or None where its type is unknown or a value does not fit."""
+    name = value.get("type")
+    cls = TYPES.get(name) if isinstance(name, str) else None
     if cls is None:
         return None
-    known = _FIELDS[cls]
     try:
-        return cls(**{key: _rich(cls, key, item) for key, item in value.items() if key in known})
-    except (TypeError, ValueError, AttributeError):  # AttributeError: text where an object belongs
+        event: Event = fields.build(cls, value)
+    except (TypeError, ValueError, OverflowError):
         return None
+    return event
 
 
 def _plain(item: Any) -> Any:
@@ -479,17 +474,3 @@ def _plain(item: Any) -> Any:
     if isinstance(item, float) and (item != item or item in (float("inf"), float("-inf"))):
         return None
     return item
-
-
-def _rich(cls: type[Event], key: str, item: Any) -> Any:
-    nested = Input if key == "inputs" and cls is WorkloadReady else _NESTED.get(key)
-    if nested is None or item is None:
-        return tuple(item) if isinstance(item, list) else item
-    if isinstance(item, list):
-        return tuple(_nested(nested, part) for part in item)
-    return _nested(nested, item)
-
-
-def _nested(cls: type, value: Mapping[str, Any]) -> Any:
-    known = {field.name for field in dataclasses.fields(cls)}
-    return cls(**{key: tuple(v) if isinstance(v, list) else v for key, v in value.items() if key in known})

@@ -11,10 +11,10 @@ def duration(seconds: float | None) -> str:
         return "–"
     if seconds < 0:
         return "−" + duration(-seconds)
-    if seconds >= 3600:
+    if round(seconds) >= 3600:
         hours, rest = divmod(round(seconds / 60), 60)
         return f"{hours} h {rest} min" if rest else f"{hours} h"
-    if seconds >= 120:
+    if round(seconds) >= 120:
         minutes, rest = divmod(round(seconds), 60)
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
