@@ -65,7 +65,6 @@ class WindowApp(QObject):
         self.feed = Feed()
         self.engine = engine or Supervisor(self.feed)
         self.theme = Theme(_scheme(known.scheme), self)
-        self.theme.apply(app)
         self.state = AppState(Selection(python=known.python, budget_s=known.budget_s), self)
         self.bridge = Bridge(self.feed, self)
         self.findings = Findings(self)
@@ -73,6 +72,8 @@ class WindowApp(QObject):
         self.window = MainWindow(
             Parts(state=self.state, session=self.session, findings=self.findings, theme=self.theme, settings=known)
         )
+        # only now: with a style sheet in force, each widget that is put into a layout styles all that it holds anew
+        self.theme.apply(app)
         self.kept = known
         self._charts = ChartLoader(self)
         self._charts.loaded.connect(self._install_charts)

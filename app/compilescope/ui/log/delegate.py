@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRect, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from compilescope.domain.log import Level
 from compilescope.ui.log.model import LEVEL, LEVEL_TEXTS, MESSAGE, RUN, LogModel, time_text
@@ -12,7 +15,6 @@ from compilescope.ui.theme import Theme
 
 PADDING = 6
 _FLAGS = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
-_SELECTED = QStyle.StateFlag.State_Selected
 _LEVEL_TOKENS = {
     Level.DEBUG: "muted",
     Level.OUTPUT: "text",
@@ -48,6 +50,13 @@ class LogDelegate(QStyledItemDelegate):
         """What a column needs for so many characters."""
         return round(characters * self._advance) + 2 * PADDING
 
+    @cached_property
+    def _selected(self) -> Any:
+        # QStyle's many enums take longer to import than the whole log; not before the first line is drawn
+        from PySide6.QtWidgets import QStyle
+
+        return QStyle.StateFlag.State_Selected
+
     def _draw_message(self, painter: QPainter, rect: QRect, line: int) -> None:
         store = self._model.store
         room = int(rect.width() / self._advance)
@@ -73,7 +82,7 @@ class LogDelegate(QStyledItemDelegate):
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         rect: QRect = option.rect
-        if option.state & _SELECTED:
+        if option.state & self._selected:
             painter.fillRect(rect, self._selection)
         painter.setFont(self.font)
         store, line, column = self._model.store, self._model.line(index.row()), index.column()
