@@ -44,10 +44,15 @@ def progress(run: Run) -> str:
     return f"{start} start, {doing}"
 
 
+def brief_progress(run: Run) -> str:
+    """The same for a narrow column: "cold: compiling"."""
+    return progress(run).replace(" start,", ":")
+
+
 def standing(run: Run, verdict: Verdict | None) -> str:
     """A few words: the verdict, else the outcome, else the progress."""
     if not run.is_over:
-        return progress(run)
+        return brief_progress(run)
     if run.outcome != "finished":
         error = run.error
         word = _OUTCOMES.get(run.outcome or "", "ended")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from compilescope.domain import units
 from compilescope.domain.comparison import Recommendation
+from compilescope.domain.events import RunError
 from compilescope.domain.run import Run
 from compilescope.domain.standing import progress
 from compilescope.ui.findings import Findings
@@ -88,7 +90,10 @@ def _so_far(runs: Sequence[Run], findings: Findings) -> str:
 def _not_compiled(runs: Sequence[Run]) -> str:
     """The finding that must not be overlooked, as soon as it is certain."""
     names = [run.label for run in runs if run.story and run.story.has_compiled and run.story.graphs == 0]
-    return f"Not compiled: {', '.join(names)} captured no graph and runs eager" if names else ""
+    if not names:
+        return ""
+    verb = "runs" if len(names) == 1 else "run"
+    return f"Not compiled: {', '.join(names)} captured no graph and {verb} eager"
 
 
 def _conclusion(runs: Sequence[Run], findings: Findings) -> Answer:
@@ -124,11 +129,21 @@ def _recommended(recommendation: Recommendation, failed: Sequence[Run]) -> Answe
 
 def _all_failed(failed: Sequence[Run]) -> Answer:
     error = next((run.error for run in failed if run.error), None)
-    names = ", ".join(run.label for run in failed)
     if error is None:
+        names = ", ".join(run.label for run in failed)
         return Answer(title=f"{names} did not finish", text="See the log.", tone="bad")
     message = next((line for line in error.message.splitlines() if line.strip()), error.type)
-    return Answer(title=message, text=error.hint or f"{names} ended at stage {error.stage}.", tone="bad")
+    return Answer(title=message, text=" ".join(part for part in (fault(error), error.hint) if part), tone="bad")
+
+
+def fault(error: RunError) -> str:
+    """Whose fault an error is, where the stage tells."""
+    where = f" ({Path(error.file).name}:{error.line})" if error.file and error.line else ""
+    if error.stage == "eager":
+        return f"The model fails in eager already{where}, before anything is compiled."
+    if error.stage == "load":
+        return f"The script could not be loaded{where}."
+    return f"It ended at stage {error.stage}{where}." if error.stage else ""
 
 
 def _title(recommendation: Recommendation) -> str:

@@ -84,7 +84,7 @@ QComboBox::drop-down { border: none; width: 20px; }
 QComboBox::down-arrow { image: url($marks/chevron-down-$name.svg); width: 10px; height: 10px; }
 QComboBox QAbstractItemView { background: $raised; border: 1px solid $strong_border; padding: 3px; }
 QSpinBox, QDoubleSpinBox { padding: 3px 4px 3px 7px; min-height: 20px; }
-QAbstractSpinBox QLineEdit { background: transparent; border: none; padding: 0; min-height: 0; }
+QAbstractSpinBox QLineEdit { background: transparent; border: none; padding: 0 0 0 6px; min-height: 0; }
 QSpinBox::up-button, QDoubleSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::down-button {
     border: none; width: 16px; background: transparent; }
 QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url($marks/chevron-up-$name.svg); width: 8px; height: 8px; }
@@ -98,6 +98,9 @@ QCheckBox::indicator:hover, QCheckBox::indicator:focus { border-color: $accent; 
 QCheckBox:focus { color: $accent; }
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url($marks/check-$name.svg); }
 QCheckBox::indicator:disabled { border-color: $border; background: transparent; }
+QCheckBox::indicator:checked:disabled { border-color: $faint; background: $faint; image: url($marks/check-$name.svg); }
+QToolButton[role="chip"]:disabled { color: $faint; border-color: $border; }
+QToolButton[role="chip"]:checked:disabled { background: $hover; border-color: $strong_border; color: $muted; }
 
 QTabWidget::pane { border: none; border-top: 1px solid $border; top: -1px; }
 QTabBar { qproperty-drawBase: 0; }
@@ -146,7 +149,8 @@ QLabel[role="section"] { color: $muted; font-weight: 600; }
 #card { background: $raised; border: 1px solid $border; border-radius: 7px; }
 #card:focus { border-color: $accent; }
 #card:hover[clickable="true"] { border-color: $accent; background: $hover; }
-#answer { background: $raised; border: 1px solid $border; border-left: 4px solid $strong_border; border-radius: 7px; }
+#answer { background: $raised; border: 1px solid $border; border-left: 4px solid $strong_border;
+    border-top-right-radius: 7px; border-bottom-right-radius: 7px; }
 #answer[tone="good"] { border-left-color: $good; }
 #answer[tone="warn"] { border-left-color: $warn; }
 #answer[tone="bad"] { border-left-color: $bad; background: $bad_fill; }

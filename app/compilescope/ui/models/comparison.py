@@ -80,7 +80,9 @@ def _why(row: ComparisonRow) -> str:
 
 
 def _speedup(row: ComparisonRow) -> str:
-    return interval_text(row.measures.speedup) if row.run else "1"
+    if row.run is None:
+        return "1×" if row.summary else "–"
+    return interval_text(row.measures.speedup)
 
 
 def _speedup_tone(row: ComparisonRow) -> str:

@@ -11,10 +11,12 @@ from compilescope.domain import units
 from compilescope.domain.run import GraphBreakRow, Run
 from compilescope.ui.models.rows import Column, RowsModel
 from compilescope.ui.panels.source_view import SourceView
-from compilescope.ui.panels.table import DataTable
+from compilescope.ui.panels.table import HEADER_HEIGHT, ROW_HEIGHT, DataTable
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import label
+
+MOST_ROWS_SHOWN = 5
 
 
 def _place(row: GraphBreakRow) -> str:
@@ -93,28 +95,35 @@ class BreaksPane(QWidget):
             self._model.set_rows(rows)
             self._stack.setCurrentIndex(1 if rows else 0)
             self._mark()
+            self._fit_table(len(rows))
             if rows and not self._table.selectionModel().hasSelection():
                 self._table.selectRow(0)
+
+    def _fit_table(self, rows: int) -> None:
+        """As high as its rows, up to a third of the pane."""
+        wanted = HEADER_HEIGHT + min(max(rows, 2), MOST_ROWS_SHOWN) * ROW_HEIGHT + 4
+        self._split.setSizes([wanted, max(self.height() - wanted, 100)])
 
     def _build(self, theme: Theme) -> None:
         self._model = RowsModel(COLUMNS, theme, self)
         self._table = DataTable("Graph breaks", self._model)
         self._table.setObjectName("graph_breaks")
-        self._table.set_widths((20, 14, 30, 8, 7, 13, 6), stretch=2)
+        self._table.set_widths((28, 16, 30, 8, 8, 14, 7), stretch=2)
         self._source = SourceView(theme, "Source of the graph break")
         self._explanation = QPlainTextEdit()
         self._explanation.setObjectName("explanation")
         self._explanation.setReadOnly(True)
         self._explanation.setAccessibleName("Explanation and hints")
         self._explanation.setTabChangesFocus(True)
+        self._explanation.document().setDocumentMargin(10)
         lower = QSplitter(Qt.Orientation.Horizontal)
         lower.addWidget(self._source)
         lower.addWidget(self._explanation)
         lower.setSizes([600, 340])
-        split = QSplitter(Qt.Orientation.Vertical)
+        self._split = split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self._table)
         split.addWidget(lower)
-        split.setSizes([120, 300])
+        split.setStretchFactor(1, 1)
         split.setChildrenCollapsible(False)
         lower.setChildrenCollapsible(False)
         self._empty: QLabel = label("", "muted", wrap=True)

@@ -37,7 +37,7 @@ class ComparisonPanel(QWidget):
         self._model.set_bold(self._is_recommended)
         self._table = DataTable("Comparison", self._model)
         self._table.setObjectName("comparison")
-        self._table.set_widths((24, 10, 19, 15, 10, 11, 7, 7, 22), stretch=8)
+        self._table.set_widths((22, 9, 18, 14, 9, 11, 7, 7, 22), stretch=8)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
         self.setFocusProxy(self._table)
         self._chart: ComparisonChart | None = None
@@ -84,7 +84,9 @@ class ComparisonPanel(QWidget):
         recommendation = self._findings.recommendation
         if recommendation is None or self._state.is_busy:
             return False
-        return row.run.id == recommendation.run_id if row.run else recommendation.run_id is None
+        if row.run is None:
+            return recommendation.run_id is None and row.summary is not None
+        return row.run.id == recommendation.run_id
 
     def _choose(self, index: QModelIndex) -> None:
         row = self._model.row(index.row())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from compilescope.domain.run import Run
+from compilescope.ui.answer import fault
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import button, label
 
@@ -21,10 +22,13 @@ _TITLES = {
 class FailureView(QWidget):
     """Shows one run's error."""
 
+    line_wanted = Signal(str, int)  # file, line
+
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._key: tuple[object, ...] = ()
+        self._place: tuple[str, int] | None = None
         self._build()
         theme.changed.connect(self._restyle)
 
@@ -40,8 +44,12 @@ class FailureView(QWidget):
         name = error.type if error else ""
         self._message.setText(f"{name}: {message}" if name and not message.startswith(name) else message)
         self._message.setVisible(bool(message))
-        self._hint.setText(error.hint if error else "")
-        self._hint.setVisible(bool(error and error.hint))
+        hints = [fault(error), error.hint] if error else []
+        self._hint.setText("\n".join(text for text in hints if text))
+        self._hint.setVisible(any(hints))
+        self._place = (error.file, error.line) if error and error.file and error.line else None
+        self._go.setVisible(self._place is not None)
+        self._go.setText(f"Go to line {error.line}" if error else "")
         details = (error.traceback if error else "") or "\n".join(ended.last_lines if ended else ())
         self._details.setPlainText(details)
         self._toggle.setVisible(bool(details))
@@ -54,6 +62,8 @@ class FailureView(QWidget):
         self._hint = label("", "", wrap=True)
         for part in (self._message, self._hint):
             part.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._go = button("Go to line")
+        self._go.clicked.connect(self._go_to_line)
         self._toggle = button("Show traceback")
         self._toggle.setObjectName("show_traceback")
         self._toggle.setCheckable(True)
@@ -69,6 +79,7 @@ class FailureView(QWidget):
         self._details.setFont(self._theme.mono())
         self._details.hide()
         buttons = QHBoxLayout()
+        buttons.addWidget(self._go)
         buttons.addWidget(self._toggle)
         buttons.addWidget(self._copy)
         buttons.addStretch(1)
@@ -85,6 +96,10 @@ class FailureView(QWidget):
     def _show_details(self, is_shown: bool) -> None:
         self._details.setVisible(is_shown)
         self._toggle.setText("Hide traceback" if is_shown else "Show traceback")
+
+    def _go_to_line(self) -> None:
+        if self._place:
+            self.line_wanted.emit(*self._place)
 
     def _copy_details(self) -> None:
         QGuiApplication.clipboard().setText(self._details.toPlainText())

@@ -194,6 +194,7 @@ class OptionsPanel(QWidget):
         self._budget.setRange(0.5, 3600)
         self._budget.setDecimals(1)
         self._budget.setSuffix(" s")
+        self._budget.lineEdit().setTextMargins(5, 0, 0, 0)
         grid = _Grid()
         grid.add("device", self._devices)
         grid.add("phase", self._phase)

@@ -127,9 +127,7 @@ class PipelineStrip(QWidget):
         has_breaks = step.name == "Dynamo" and "break" in step.detail
         painter.setPen(QColor(tokens.warn if has_breaks else tokens.faint))
         rest = place.adjusted(used, 0, 0, 0)
-        text = QFontMetrics(small).elidedText(detail, Qt.TextElideMode.ElideRight, rest.width())
-        if rest.width() > 24:
-            painter.drawText(rest, int(Qt.AlignmentFlag.AlignVCenter), text)
+        painter.drawText(rest, int(Qt.AlignmentFlag.AlignVCenter), _fitting(detail, QFontMetrics(small), rest.width()))
 
     # Qt overrides
 
@@ -175,6 +173,14 @@ def _mark(painter: QPainter, centre: QPointF, state: State, tokens: Tokens) -> N
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(tokens.strong_border), 1.2))
         painter.drawEllipse(centre, 3.5, 3.5)
+
+
+def _fitting(detail: str, metrics: QFontMetrics, width: int) -> str:
+    """As much of a list as there is room for; what matters most stands last. The tooltip has it all."""
+    parts = detail.split(", ")
+    while len(parts) > 1 and metrics.horizontalAdvance(", ".join(parts)) > width:
+        del parts[0]
+    return metrics.elidedText(", ".join(parts), Qt.TextElideMode.ElideRight, width) if width > 24 else ""
 
 
 def _name_color(state: State, tokens: Tokens) -> str:

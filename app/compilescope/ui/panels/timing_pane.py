@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from compilescope.domain import units
@@ -20,6 +20,8 @@ REFRESH_MS = 200
 
 class TimingPane(QWidget):
     """Cards above, chart below; a run that failed before anything was timed shows its error instead."""
+
+    line_wanted = Signal(str, int)  # file, line
 
     def __init__(self, state: AppState, findings: Findings, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -79,6 +81,7 @@ class TimingPane(QWidget):
         inside.addLayout(cards)
         inside.addWidget(self.chart, 1)
         self._failure = FailureView(self._theme)
+        self._failure.line_wanted.connect(self.line_wanted)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(figures)
         self._stack.addWidget(self._failure)

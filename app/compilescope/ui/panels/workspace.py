@@ -29,6 +29,7 @@ class Workspace(QWidget):
         super().__init__(parent)
         self._state = state
         self._shows_log = True
+        self._follows = True
         self._build(findings, theme)
         self._connect()
         self.refresh()
@@ -49,6 +50,7 @@ class Workspace(QWidget):
         self._name_tab(self.recompiles, "Recompiles", recompiles)
         self._show_log()
         self._mark_source()
+        self._follow()
 
     def set_log_shown(self, is_shown: bool) -> None:
         self._shows_log = is_shown
@@ -59,6 +61,7 @@ class Workspace(QWidget):
 
     def show_line(self, file: str, line: int) -> None:
         """Open a line in the source pane."""
+        self._stay()
         self.source.show_file(Path(file))
         self._mark_source()
         self.source.go_to(line)
@@ -66,12 +69,30 @@ class Workspace(QWidget):
         self.source.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def next_tab(self) -> None:
+        self._stay()
         count = self.tabs.count()
         for step in range(1, count + 1):
             index = (self.tabs.currentIndex() + step) % count
             if self.tabs.isTabVisible(index):
                 self.tabs.setCurrentIndex(index)
                 return
+
+    def _follow(self) -> None:
+        """Until the user has chosen a pane: the timeline while the first configuration compiles, then its timing."""
+        run = self._state.shown
+        if not self._follows or run is None or not self._state.is_busy:
+            return
+        stage = run.current_stage
+        is_timed = bool(stage and stage.name in ("warm_up", "measure", "profile", "done")) or len(run.processes) > 1
+        is_compiling = bool(stage and stage.name in ("compile", "check"))
+        if is_timed:
+            self.tabs.setCurrentWidget(self.timing)
+        elif is_compiling:
+            self.tabs.setCurrentWidget(self.timeline)
+
+    def _stay(self) -> None:
+        """The user has chosen a pane."""
+        self._follows = False
 
     def _show_log(self) -> None:
         self.log.setVisible(self._shows_log and (bool(self._state.runs) or self._state.inspection_error is not None))
@@ -96,6 +117,7 @@ class Workspace(QWidget):
         self.refresh()
 
     def _show_comparison(self) -> None:
+        self._follows = True
         self.refresh()
         if self._state.runs and self.tabs.currentWidget() is self.source:
             self.tabs.setCurrentWidget(self.timing)
@@ -106,6 +128,8 @@ class Workspace(QWidget):
         self._state.run_changed.connect(self.refresh)
         self._state.shown_run_changed.connect(self.refresh)
         self._state.inspection_changed.connect(self.refresh)
+        self.tabs.tabBarClicked.connect(self._stay)
+        self.timing.line_wanted.connect(self.show_line)
         self.breaks.line_wanted.connect(self.show_line)
         self.recompiles.line_wanted.connect(self.show_line)
 
