@@ -1,0 +1,168 @@
+"""Verdicts and recommendations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compilescope.domain import events as e
+from compilescope.domain.comparison import Comparison, judge, recommend
+from compilescope.domain.config import Config
+from compilescope.domain.run import Run
+
+RunMaker = Callable[..., Run]
+
+DIFFER = e.Numerics(backend="inductor", verdict="differ", max_abs_error=0.25)
+BROKEN = e.RunError(stage="compile", type="BackendCompilerFailed", message="no compiler\nmore", hint="Install g++.")
+
+
+def kind(run: Run) -> str | None:
+    found = judge(run)
+    return found.kind if found else None
+
+
+def test_that_a_run_that_goes_on_has_no_verdict(make_run: RunMaker):
+    assert judge(make_run(ended=None)) is None
+
+
+@pytest.mark.parametrize(("speedup", "expected"), [(1.5, "faster"), (0.8, "slower"), (1.0, "no_difference")])
+def test_that_the_interval_decides_the_verdict(make_run: RunMaker, speedup: float, expected: str):
+    assert kind(make_run(speedup=speedup)) == expected
+
+
+def test_that_a_gain_within_the_noise_floor_is_no_difference(make_run: RunMaker):
+    run = make_run(speedup=1.03, noise=0.002)
+
+    assert kind(run) == "faster"
+    found = judge(run, noise_floor=0.04)
+    assert found is not None and found.kind == "no_difference"
+
+
+def test_that_a_wrong_result_outweighs_a_speedup(make_run: RunMaker):
+    found = judge(make_run(speedup=3.0, extra=[DIFFER]))
+
+    assert found is not None and found.kind == "incorrect"
+    assert "0.25" in found.reasons[0]
+
+
+def test_that_zero_graphs_are_not_compiled_whatever_the_time(make_run: RunMaker):
+    assert kind(make_run(graphs=0, speedup=1.2)) == "not_compiled"
+
+
+def test_that_wrong_outweighs_not_compiled_and_failed_outweighs_wrong(make_run: RunMaker):
+    assert kind(make_run(graphs=0, extra=[DIFFER])) == "incorrect"
+    assert kind(make_run(extra=[DIFFER], ended=e.Ended(outcome="failed", error=BROKEN))) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("ended", "words"),
+    [
+        (e.Ended(outcome="failed", error=BROKEN), "BackendCompilerFailed: no compiler"),
+        (e.Ended(outcome="crashed", signal="SIGSEGV"), "SIGSEGV"),
+        (e.Ended(outcome="timed_out"), "time limit"),
+        (e.Ended(outcome="stopped"), "Stopped"),
+        (e.Ended(outcome="failed"), "nothing says why"),
+    ],
+)
+def test_that_a_failure_says_how_it_ended(make_run: RunMaker, ended: e.Ended, words: str):
+    found = judge(make_run(ended=ended))
+
+    assert found is not None and found.kind == "failed"
+    assert words in found.summary
+    assert "\n" not in found.summary
+
+
+def test_that_a_failure_gives_its_stage_and_hint(make_run: RunMaker):
+    found = judge(make_run(ended=e.Ended(outcome="failed", error=BROKEN)))
+
+    assert found is not None
+    assert any("stage compile" in reason for reason in found.reasons)
+    assert "Install g++." in found.reasons
+
+
+def test_that_too_few_calls_are_said(make_run: RunMaker):
+    found = judge(make_run(blocks=0))
+
+    assert found is not None and found.kind == "no_difference"
+    assert "Too few" in found.summary
+
+
+def test_that_reasons_carry_numbers_with_units(make_run: RunMaker):
+    found = judge(make_run())
+
+    assert found is not None
+    text = " ".join(found.reasons)
+    assert "3.00 ms eager" in text and "95 %" in text and "8.00 s cold" in text and "calls" in text
+
+
+def test_that_processes_that_contradict_each_other_are_a_warning(make_run: RunMaker):
+    slow = [
+        e.Hello(start="warm"),
+        *(
+            e.Samples(side=side, block=block, seconds=tuple(seconds * (1 + 0.001 * (i % 3)) for i in range(10)))
+            for block in range(0, 60, 10)
+            for side, seconds in (("eager", 3e-3), ("compiled", 3.3e-3))
+        ),
+    ]
+
+    found = judge(make_run(starts=("cold",), noise=0.001, extra=slow))
+
+    assert found is not None and found.kind == "no_difference"
+    assert any(reason.startswith("Warning") and "warm" in reason for reason in found.reasons)
+
+
+def test_that_nothing_is_recommended_before_a_run_is_over(make_run: RunMaker):
+    assert recommend(Comparison(id="c", created=0.0)) is None
+    assert recommend(Comparison(id="c", created=0.0, runs=[make_run(ended=None)])) is None
+
+
+def test_that_the_fastest_is_recommended_with_its_line_of_code(make_run: RunMaker):
+    runs = [make_run("a", speedup=1.2), make_run("b", speedup=2.0, config=Config(mode="reduce-overhead"))]
+
+    found = recommend(Comparison(id="c", created=0.0, runs=runs))
+
+    assert found is not None and found.run_id == "b"
+    assert found.snippet == 'model = torch.compile(model, mode="reduce-overhead")'
+    assert "2.0" in found.summary and "pays off" in found.summary
+
+
+def test_that_the_simpler_of_two_equals_is_recommended(make_run: RunMaker):
+    runs = [
+        make_run("tuned", speedup=1.505, config=Config(mode="max-autotune"), seed=1),
+        make_run("plain", speedup=1.5, seed=2),
+        make_run("marked", speedup=1.5, config=Config(dynamic=True), seed=3),
+    ]
+
+    found = recommend(Comparison(id="c", created=0.0, runs=runs))
+
+    assert found is not None and found.run_id == "plain"
+
+
+def test_that_leaving_it_eager_is_an_answer(make_run: RunMaker):
+    runs = [
+        make_run("slow", speedup=0.9),
+        make_run("wrong", speedup=3.0, extra=[DIFFER], config=Config(mode="max-autotune")),
+        make_run("off", graphs=0, config=Config(dynamic=True)),
+    ]
+
+    found = recommend(Comparison(id="c", created=0.0, runs=runs))
+
+    assert found is not None and found.config is None and found.snippet == ""
+    assert found.summary.startswith("Leave it eager")
+    assert all(word in found.summary for word in ("Slower", "wrong", "captured no graph"))
+
+
+def test_that_a_recommendation_carries_its_caveats(make_run: RunMaker):
+    extra = [
+        e.GraphBreak(kind="item", file="m.py", line=3),
+        e.Memory(side="eager", allocated_peak_bytes=1000),
+        e.Memory(side="compiled", allocated_peak_bytes=2000),
+        e.CudaGraph(state="skipped", reason="mutated inputs"),
+    ]
+
+    found = recommend(Comparison(id="c", created=0.0, runs=[make_run(extra=extra)]))
+
+    assert found is not None
+    text = " ".join(found.caveats)
+    assert "1 graph break" in text and "Peak memory" in text and "mutated inputs" in text

@@ -1,0 +1,161 @@
+"""The figures of a run: right where they are known, None where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compilescope.domain import events as e
+from compilescope.domain.config import Config
+from compilescope.domain.measures import measure, seconds_saved
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Workload
+
+RunMaker = Callable[..., Run]
+
+
+def test_that_nothing_is_known_of_a_run_that_has_not_begun():
+    found = measure(Run("r", config=Config(), workload=Workload(script="m.py")))
+
+    unknown = (found.clock, found.eager, found.speedup, found.cold_first_call_s, found.eager_peak_bytes)
+    assert unknown == (None,) * 5
+    assert found.launch_bound is None and found.processes_disagree is None and found.stopped_by is None
+    assert seconds_saved(found) is None
+
+
+def test_that_the_speedup_is_the_ratio_of_the_shown_medians(make_run: RunMaker):
+    found = measure(make_run(speedup=1.5))
+
+    assert found.eager and found.compiled and found.speedup
+    assert found.speedup.value == pytest.approx(found.eager.median / found.compiled.median)
+    assert found.speedup.contains(1.5)
+    assert found.eager.samples == found.compiled.samples == 120
+    assert found.eager.p05 < found.eager.median < found.eager.p95
+
+
+def test_that_figures_are_the_same_object_until_the_run_changes(make_run: RunMaker):
+    run = make_run(ended=None)
+    first = measure(run)
+
+    assert measure(run) is first
+
+    run.apply(e.Ended())
+    assert measure(run) is not first
+
+
+def test_that_a_run_that_goes_on_has_an_interval_already(make_run: RunMaker):
+    found = measure(make_run(ended=None, starts=("cold",)))
+
+    assert found.speedup is not None and found.speedup.contains(1.5)
+    assert found.processes_disagree is None
+
+
+def test_that_first_calls_and_break_even_are_those_of_their_process(make_run: RunMaker):
+    found = measure(make_run(eager_s=3e-3, speedup=1.5))
+
+    assert (found.eager_first_call_s, found.cold_first_call_s, found.warm_first_call_s) == (0.05, 8.0, 2.0)
+    assert found.cold_break_even and found.warm_break_even
+    # 8 s less one compiled call, at 1 ms saved a call
+    assert found.cold_break_even.calls == pytest.approx(8000, rel=0.05)
+    assert found.cold_break_even.seconds == pytest.approx(24, rel=0.05)
+    assert found.warm_break_even.calls == pytest.approx(2000, rel=0.05)
+    assert found.cold_break_even.calls_low < found.cold_break_even.calls < found.cold_break_even.calls_high
+
+
+def test_that_what_is_not_shown_to_be_faster_never_breaks_even(make_run: RunMaker):
+    assert measure(make_run(speedup=1.0)).cold_break_even is None
+    assert measure(make_run(speedup=0.8)).cold_break_even is None
+
+
+def test_that_a_training_step_counts_as_the_first_call(make_run: RunMaker):
+    step = e.FirstCall(side="compiled", direction="step", duration_s=12.0)
+
+    assert measure(make_run(extra=[step])).cold_first_call_s == 12.0
+
+
+def test_that_blocks_of_one_side_only_do_not_count(make_run: RunMaker):
+    run = make_run(extra=[e.Samples(side="eager", block=1000, seconds=(9.0,))], starts=("cold",))
+
+    found = measure(run)
+
+    assert found.speedup is not None and found.speedup.contains(1.5)
+
+
+def test_that_only_an_interval_in_every_process_counts_as_one(make_run: RunMaker):
+    assert measure(make_run()).stopped_by == "interval"
+    assert measure(make_run(extra=[e.Measured(stop="budget")])).stopped_by == "budget"
+
+
+def test_that_latency_is_kept_apart_from_back_to_back(make_run: RunMaker):
+    latency = e.Samples(side="eager", measure="latency", seconds=(0.5, 0.6, 0.7))
+
+    found = measure(make_run(extra=[latency]))
+
+    assert found.eager_latency and found.eager_latency.median == pytest.approx(0.6)
+    assert found.eager and found.eager.median < 0.01
+    assert found.compiled_latency is None
+
+
+def test_that_busy_time_tells_launch_bound_on_a_gpu_only(make_run: RunMaker):
+    busy = e.GpuBusy(side="compiled", seconds=0.5e-3, launches=40)
+
+    on_gpu = measure(make_run(device="cuda:0", extra=[busy]))
+    full = measure(make_run(device="cuda:0", extra=[e.GpuBusy(side="compiled", seconds=1.95e-3)]))
+
+    assert on_gpu.compiled_busy_share == pytest.approx(0.25, rel=0.05)
+    assert on_gpu.launch_bound is True and on_gpu.compiled_launches == 40
+    assert full.launch_bound is False
+    assert measure(make_run(device="cuda:0")).launch_bound is None
+    assert measure(make_run(extra=[busy])).launch_bound is None
+
+
+def test_that_device_memory_counts_before_resident_memory(make_run: RunMaker):
+    extra = [
+        e.Memory(side="eager", when="steady", allocated_peak_bytes=100, rss_bytes=900),
+        e.Memory(side="compiled", when="steady", rss_bytes=800),
+        e.Memory(side="compiled", when="first_call", allocated_peak_bytes=400),
+    ]
+
+    found = measure(make_run(extra=extra))
+
+    assert (found.eager_peak_bytes, found.compiled_peak_bytes, found.compile_peak_bytes) == (100, 800, 400)
+
+
+def test_that_a_sweep_has_a_row_a_size(make_run: RunMaker):
+    sweep = [
+        e.Samples(side=side, shape=1, block=100, seconds=(seconds,) * 20)
+        for side, seconds in (("eager", 4e-3), ("compiled", 1e-3))
+    ]
+
+    found = measure(make_run(extra=sweep))
+
+    assert [row.shape for row in found.shapes] == [0, 1]
+    assert found.shapes[1].speedup and found.shapes[1].speedup.value == pytest.approx(4.0)
+    assert measure(make_run()).shapes == ()
+
+
+def test_that_one_difference_outweighs_matches_and_names_the_first_stage(make_run: RunMaker):
+    rows = [
+        e.Numerics(backend="inductor", verdict="differ", max_abs_error=0.5, detail="Call 2."),
+        e.Numerics(backend="eager", verdict="match"),
+        e.Numerics(backend="aot_eager", verdict="differ", max_abs_error=0.5),
+    ]
+
+    found = measure(make_run(extra=rows)).numerics
+
+    assert (found.verdict, found.backend, found.max_abs_error) == ("differ", "aot_eager", 0.5)
+
+
+def test_that_rows_of_other_backends_do_not_make_a_run_incorrect(make_run: RunMaker):
+    found = measure(make_run(extra=[e.Numerics(backend="aot_eager", verdict="differ")])).numerics
+
+    assert found.verdict == "match" and found.backend is None
+
+
+def test_that_zero_and_negative_times_are_no_samples(make_run: RunMaker):
+    extra = [e.Samples(side=side, block=500, seconds=(0.0, -1.0)) for side in ("eager", "compiled")]
+
+    found = measure(make_run(extra=extra))
+
+    assert found.eager and found.eager.samples == 120
