@@ -83,12 +83,16 @@ class History:
             "script": script,
             "source": statements.source_of(script),
         }
-        runs = [statements.run_values(comparison.id, request, self._session) for request in requests]
+        labels = {run.id: run.label for run in comparison.runs}
+        runs = [
+            statements.run_values(comparison.id, request, labels.get(request.id, ""), self._session)
+            for request in requests
+        ]
         self._recorder.submit(lambda connection: statements.insert_comparison(connection, row, runs))
 
-    def add_run(self, comparison_id: str, request: Request) -> None:
+    def add_run(self, comparison_id: str, request: Request, label: str = "") -> None:
         """Note one more run of a comparison, after those it has."""
-        values = statements.run_values(comparison_id, request, self._session)
+        values = statements.run_values(comparison_id, request, label, self._session)
         self._recorder.submit(lambda connection: statements.append_run(connection, values))
 
     def start_run(self, run_id: str) -> None:
@@ -102,7 +106,8 @@ class History:
 
     def finish_run(self, run: Run, *, log_tail: str = "") -> None:
         """The run is over and all its events were appended: fill its row and seal its recording."""
-        values = summary_of(run) | {"log_tail": log_tail[-TAIL_CHARACTERS:], "state": "over", "ended": time.time()}
+        own = {"label": run.label, "log_tail": log_tail[-TAIL_CHARACTERS:], "state": "over", "ended": time.time()}
+        values = summary_of(run) | own
         self._recorder.submit(lambda connection: statements.end_run(connection, run.id, values))
 
     def drop_queued(self, comparison_id: str) -> None:

@@ -59,7 +59,7 @@ def update(connection: sqlite3.Connection, table: str, row_id: str, values: Mapp
     connection.execute(f"UPDATE {table} SET {assignments} WHERE id = ?", (*values.values(), row_id))
 
 
-def run_values(comparison_id: str, request: Request, session: Session) -> dict[str, Any]:
+def run_values(comparison_id: str, request: Request, label: str, session: Session) -> dict[str, Any]:
     """The row of a run that has not begun."""
     if request.config is None or request.workload is None:
         raise ValueError("only runs that compile something belong in the history")
@@ -68,7 +68,7 @@ def run_values(comparison_id: str, request: Request, session: Session) -> dict[s
         "comparison_id": comparison_id,
         "position": 0,
         "session_id": session.id,
-        "label": request.config.label,
+        "label": label or request.config.label,
         "config": json.dumps(request.config.to_json()),
         "workload": json.dumps(request.workload.to_json()),
         "request": request_json(request),

@@ -1,0 +1,256 @@
+"""The pages of one configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from compilescope.domain import events as e
+from compilescope.domain import units
+from compilescope.domain.advice import Advice, advise
+from compilescope.domain.comparison import Comparison, break_even_text, interval_text, judge
+from compilescope.domain.measures import Measures, measure
+from compilescope.domain.run import GraphBreakRow, Run
+from compilescope.report import figures
+from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table, Tone
+from compilescope.report.columns import VERDICTS
+from compilescope.report.machinery import cache_blocks, cudagraph_blocks, phase_blocks, recompile_blocks
+from compilescope.report.names import names
+from compilescope.report.sources import Reader, excerpt
+
+TRACEBACK_LINES = 30
+TONES: dict[str, Tone] = {
+    "faster": "good",
+    "slower": "bad",
+    "no_difference": "muted",
+    "not_compiled": "warn",
+    "incorrect": "bad",
+    "failed": "bad",
+}
+
+
+@dataclass
+class Seen:
+    """Which breaks were described already, and where: the same break in twelve configurations is told once."""
+
+    breaks: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+
+def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: Seen) -> Section:
+    """Everything about one run."""
+    name = names(comparison.runs)[run.id]
+    verdict = judge(run, comparison.noise_floor)
+    kind = verdict.kind if verdict else ""
+    blocks: list[Block] = [Code(text=run.config.snippet)]
+    if verdict:
+        blocks.append(Paragraph(text=verdict.summary, style="lead"))
+        blocks += [Bullets(items=verdict.reasons)] if verdict.reasons else []
+    else:
+        blocks.append(Paragraph(text="This run was still going on when the report was written.", style="lead"))
+    blocks += [
+        *_failure(run, read),
+        *_timing(run),
+        *phase_blocks(run),
+        *_cost(run),
+        *_graph_breaks(run, name, read, seen),
+        *recompile_blocks(run),
+        *cache_blocks(run),
+        *cudagraph_blocks(run),
+        *_numbers_and_memory(run),
+        *_advice(run, comparison),
+    ]
+    return Section(
+        title=name,
+        blocks=blocks,
+        level=2,
+        anchor=anchor(run),
+        starts_page=True,
+        badge=_badge(run, kind),
+        badge_tone=TONES.get(kind, "muted"),
+    )
+
+
+def anchor(run: Run) -> str:
+    return f"run-{run.id}"
+
+
+def _badge(run: Run, kind: str) -> str:
+    if kind == "failed" and run.outcome not in (None, "failed"):
+        return str(run.outcome).replace("_", " ")
+    return VERDICTS.get(kind, "still running").lower()
+
+
+def _failure(run: Run, read: Reader) -> Iterator[Block]:
+    error = run.error
+    if error is None:
+        if run.ended and run.ended.last_lines:
+            yield Paragraph(text="Last lines of the log", style="label")
+            yield Code(text="\n".join(run.ended.last_lines[-TRACEBACK_LINES:]))
+        return
+    code = excerpt(read, error.file, error.line)
+    if code:
+        yield Paragraph(text=f"Where it failed: {place(error.file, error.line)}", style="label")
+        yield code
+    elif error.message.strip().count("\n"):
+        yield Paragraph(text="Message", style="label")
+        yield Code(text=error.message.strip())
+    if error.traceback:
+        lines = error.traceback.rstrip().splitlines()
+        cut = len(lines) - TRACEBACK_LINES
+        yield Paragraph(text="Traceback" + (f", its last {TRACEBACK_LINES} lines" if cut > 0 else ""), style="label")
+        yield Code(text="\n".join(lines[-TRACEBACK_LINES:]))
+
+
+def _timing(run: Run) -> Iterator[Block]:
+    measures = measure(run)
+    if measures.eager is None or measures.compiled is None:
+        return
+    yield Paragraph(text="Timing", style="label")
+    yield Facts(rows=[(name, value) for name, value in _timing_facts(measures) if value])
+    figure = figures.distribution_figure(run)
+    if figure:
+        yield figure
+
+
+def _cost(run: Run) -> Iterator[Block]:
+    figure = figures.cost_figure(run)
+    if figure:
+        yield Paragraph(text="Break-even", style="label")
+        yield figure
+
+
+def _timing_facts(measures: Measures) -> Iterator[tuple[str, str]]:
+    yield "Eager, median", units.duration(measures.eager.median if measures.eager else None)
+    yield "Compiled, median", units.duration(measures.compiled.median if measures.compiled else None)
+    yield "Speedup", interval_text(measures.speedup)
+    yield "Break-even, cold", break_even_text(measures.cold_break_even)
+    for side, found in (("Eager", measures.eager_latency), ("Compiled", measures.compiled_latency)):
+        if found:
+            text = f"{units.duration(found.median)}, 95th percentile {units.duration(found.p95)}"
+            yield f"{side}, synchronised call", text
+    for side, busy, share in (
+        ("Eager", measures.eager_gpu_busy_s, measures.eager_busy_share),
+        ("Compiled", measures.compiled_gpu_busy_s, measures.compiled_busy_share),
+    ):
+        if busy is not None:
+            yield f"{side}, GPU busy", f"{units.duration(busy)} ({units.percent(share)} of a call)"
+    if measures.void_blocks:
+        yield "Blocks not counted", units.count(measures.void_blocks)
+
+
+def _graph_breaks(run: Run, name: str, read: Reader, seen: Seen) -> Iterator[Block]:
+    rows = list(run.story.graph_breaks.values()) if run.story else []
+    if not rows:
+        if run.story and run.story.graphs:
+            yield Paragraph(text="Graph breaks", style="label")
+            yield Paragraph(text="None: every frame that was compiled is one graph.")
+        return
+    total = sum(row.count for row in rows)
+    yield Paragraph(text=f"Graph breaks: {total} at {units.plural(len(rows), 'place')}", style="label")
+    known = [row for row in rows if _break_key(row) in seen.breaks]
+    for row in rows:
+        if _break_key(row) not in seen.breaks:
+            yield from _graph_break(row, read)
+            seen.breaks[_break_key(row)] = name
+    if known:
+        yield _known_breaks(known, seen)
+
+
+def _break_key(row: GraphBreakRow) -> tuple[object, ...]:
+    event = row.event
+    return event.id or event.kind, event.reason, event.file, event.line, event.function
+
+
+def _graph_break(row: GraphBreakRow, read: Reader) -> Iterator[Block]:
+    event = row.event
+    title = " · ".join(part for part in (event.id, event.kind or event.reason) if part)
+    where = place(event.file, event.line) + (f", in {event.function}" if event.function else "")
+    times = f", {units.count(row.count)} times" if row.count > 1 else ""
+    yield Paragraph(text=f"{title or 'Graph break'}", tone="strong")
+    yield Paragraph(text=f"{where}{times}{_frame_note(event)}", style="small", tone="muted")
+    code = excerpt(read, event.file, event.line)
+    if code:
+        yield code
+    yield Paragraph(text=_sentence(event.explanation or event.reason))
+    if event.hints:
+        yield Bullets(items=[_sentence(hint) for hint in event.hints])
+
+
+def _frame_note(event: e.GraphBreak) -> str:
+    notes = []
+    if event.in_loop:
+        notes.append("inside a loop")
+    if event.frame_skipped:
+        notes.append("the whole frame runs eager")
+    return "; " + ", ".join(notes) if notes else ""
+
+
+def _known_breaks(rows: Sequence[GraphBreakRow], seen: Seen) -> Table:
+    return Table(
+        columns=(
+            Column(title="Place", align="left"),
+            Column(title="Graph break", align="left", share=1.0),
+            Column(title="Count"),
+            Column(title="Described under", align="left"),
+        ),
+        rows=[
+            (
+                Cell(text=place(row.event.file, row.event.line)),
+                Cell(text=" · ".join(part for part in (row.event.id, row.event.kind or row.event.reason) if part)),
+                Cell(text=units.count(row.count)),
+                Cell(text=_short(seen.breaks[_break_key(row)]), tone="muted"),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _numbers_and_memory(run: Run) -> Iterator[Block]:
+    measures = measure(run)
+    numbers, rows = measures.numerics, []
+    if run.outcome == "finished" or numbers.verdict != "not_checked":
+        rows.append(("Results against eager", numbers.verdict.replace("_", " ")))
+        rows.append(("Largest difference", "" if numbers.max_abs_error is None else f"{numbers.max_abs_error:.3g}"))
+        ratio = numbers.reference_ratio
+        rows.append(("Error against fp64", "" if ratio is None else f"{ratio:.3g} × eager’s own"))
+        rows.append(("How it was checked", numbers.detail))
+    for name, value in (
+        ("Peak memory, eager", measures.eager_peak_bytes),
+        ("Peak memory, compiled", measures.compiled_peak_bytes),
+        ("Peak memory, first call", measures.compile_peak_bytes),
+    ):
+        rows.append((name, "" if value is None else units.size(value)))
+    kept = [(name, value) for name, value in rows if value]
+    if kept:
+        yield Paragraph(text="Results and memory", style="label")
+        yield Facts(rows=kept)
+
+
+def _advice(run: Run, comparison: Comparison) -> Iterator[Block]:
+    found = advise(run, comparison.runs, comparison.noise_floor)
+    if found:
+        yield Paragraph(text="What to try", style="label")
+        yield Bullets(items=[advice_text(advice) for advice in found])
+
+
+def advice_text(advice: Advice) -> str:
+    """A piece of advice as running text."""
+    return f"{advice.title}. {_sentence(advice.evidence)} {_sentence(advice.remedy)} See: {advice.source.title}."
+
+
+def place(file: str | None, line: int | None) -> str:
+    """A place as a reader finds it: the file's name and the line."""
+    if not file:
+        return "an unknown place"
+    name = PurePath(file.replace("\\", "/")).name
+    return f"{name}:{line}" if line else name
+
+
+def _sentence(text: str) -> str:
+    short = " ".join(text.split())
+    return short if not short or short.endswith((".", "!", "?", ":", ")")) else short + "."
+
+
+def _short(text: str, limit: int = 40) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,165 @@
+"""What the compiler's machinery did in one run: phases, recompiles, caches, CUDA graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from compilescope.domain import events as e
+from compilescope.domain import units
+from compilescope.domain.run import ProcessStory, Run
+from compilescope.report import figures, numbers
+from compilescope.report.blocks import Block, Bullets, Cell, Column, Facts, Paragraph, Table
+
+LONGEST_PHASES = 8
+LONGEST_TEXT = 400
+
+
+def phase_blocks(run: Run) -> Iterator[Block]:
+    """The first calls: how long, and which phases."""
+    figure = figures.phase_figure(run)
+    if figure is None:
+        return
+    yield Paragraph(text="First call", style="label")
+    yield figure
+    table = _phase_table(run)
+    if table:
+        yield table
+
+
+def _phase_table(run: Run) -> Table | None:
+    cold, warm = (_by_phase(process) for process in (run.cold, run.warm))
+    names = sorted({*cold, *warm}, key=lambda key: -max(cold.get(key, 0.0), warm.get(key, 0.0)))
+    if not names:
+        return None
+    shown, rest = names[:LONGEST_PHASES], names[LONGEST_PHASES:]
+    columns = [[side.get(key) for key in shown] for side in (cold, warm)]
+    if rest:
+        for column, side in zip(columns, (cold, warm), strict=True):
+            column.append(sum(side.get(key, 0.0) for key in rest))
+    unit, texts = numbers.times([value for column in columns for value in column])
+    count = len(columns[0])
+    labels = [(name, group) for group, name in shown] + [(f"{len(rest)} shorter phases", "")] * bool(rest)
+    rows = [
+        (Cell(text=name), Cell(text=group, tone="muted"), Cell(text=texts[i]), Cell(text=texts[count + i]))
+        for i, (name, group) in enumerate(labels)
+    ]
+    return Table(
+        columns=(
+            Column(title="Phase", align="left", share=1.0),
+            Column(title="Group", align="left"),
+            Column(title="Cold", unit=unit),
+            Column(title="Warm", unit=unit),
+        ),
+        rows=rows,
+        note="Time in the phase itself, without the phases inside it; phases of several threads may overlap.",
+    )
+
+
+def _by_phase(process: ProcessStory | None) -> dict[tuple[str, str], float]:
+    totals: dict[tuple[str, str], float] = {}
+    for group, name, seconds in figures.own_times(process) if process else ():
+        totals[group, name] = totals.get((group, name), 0.0) + seconds
+    return totals
+
+
+def recompile_blocks(run: Run) -> Iterator[Block]:
+    rows = list(run.story.recompiles.values()) if run.story else []
+    if not rows:
+        return
+    yield Paragraph(text=f"Recompiles: {sum(row.count for row in rows)}", style="label")
+    yield Table(
+        columns=(
+            Column(title="Function", align="left"),
+            Column(title="Place", align="left"),
+            Column(title="Guard that failed", align="left", share=1.0),
+            Column(title="Count"),
+        ),
+        rows=[
+            (
+                Cell(text=row.event.function or "–"),
+                Cell(text=_place(row.event.file, row.event.line)),
+                Cell(text=shortened(row.event.reason or row.event.guard)),
+                Cell(text=units.count(row.count)),
+            )
+            for row in rows
+        ],
+    )
+    limits = run.story.recompile_limits if run.story else []
+    if limits:
+        yield Bullets(items=[_limit_text(limit) for limit in limits])
+
+
+def _limit_text(limit: e.RecompileLimit) -> str:
+    number = f" of {limit.limit}" if limit.limit else ""
+    return f"{limit.function or 'A function'} reached the recompile limit{number}: for other inputs it runs eager."
+
+
+def cache_blocks(run: Run) -> Iterator[Block]:
+    """The compile caches' ledger, cold and warm."""
+    found = [(label, process) for label, process in (("cold", run.cold), ("warm", run.warm)) if process]
+    rows = [row for label, process in found for row in _cache_rows(label, process.cache)]
+    if not rows:
+        return
+    yield Paragraph(text="Compile caches", style="label")
+    yield Table(
+        columns=(
+            Column(title="Cache", align="left"),
+            Column(title="Start", align="left"),
+            Column(title="Hits"),
+            Column(title="Misses"),
+            Column(title="Bypassed"),
+            Column(title="Saved", unit="s"),
+            Column(title="Why", align="left", share=1.0),
+        ),
+        rows=rows,
+    )
+
+
+def _cache_rows(start: str, events: Sequence[e.Cache]) -> Iterator[Sequence[Cell]]:
+    for name in dict.fromkeys(event.cache for event in events):
+        own = [event for event in events if event.cache == name]
+        saved = [event.saved_s for event in own if event.saved_s is not None]
+        counts = [sum(event.state == state for event in own) for state in ("hit", "miss", "bypass")]
+        reasons = dict.fromkeys(event.reason for event in own if event.reason)
+        yield (
+            Cell(text=name),
+            Cell(text=start),
+            *(Cell(text=units.count(count)) for count in counts),
+            Cell(text=units.significant(sum(saved)) if saved else "–"),
+            Cell(text=shortened("; ".join(reasons)) or "–", tone="muted"),
+        )
+
+
+def cudagraph_blocks(run: Run) -> Iterator[Block]:
+    rows = run.story.cudagraphs if run.story else []
+    if not rows:
+        return
+    recorded = sum(row.state == "recorded" for row in rows)
+    skips: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row.state != "recorded":
+            key = (row.reason or "no reason given", _place(row.file, row.line) if row.file else "")
+            skips[key] = skips.get(key, 0) + 1
+    yield Paragraph(text="CUDA graphs", style="label")
+    yield Facts(rows=[("Recorded", units.count(recorded)), ("Skipped or warned of", units.count(sum(skips.values())))])
+    if skips:
+        yield Bullets(
+            items=[
+                f"{shortened(reason)}{f' ({place})' if place else ''}{f', {count} times' if count > 1 else ''}"
+                for (reason, place), count in skips.items()
+            ]
+        )
+
+
+def shortened(text: str, limit: int = LONGEST_TEXT) -> str:
+    """A text from the compiler on one line, of a length that a cell can hold."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _place(file: str | None, line: int | None) -> str:
+    if not file:
+        return "–"
+    name = PurePath(file.replace("\\", "/")).name
+    return f"{name}:{line}" if line else name

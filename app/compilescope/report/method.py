@@ -1,0 +1,158 @@
+"""How it was measured, how to measure it again, and what was not looked at."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+
+from compilescope.domain import units
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.config import Config
+from compilescope.domain.measures import Measures, measure
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Measurement, Workload
+
+_SWITCH = {None: "auto", True: "on", False: "off"}
+
+
+def commands(runs: Sequence[Run], measurement: Measurement | None = None) -> list[str]:
+    """Command lines that repeat the comparison: one where the configurations are a product, else one each."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(json.dumps(run.workload.to_json(), sort_keys=True), []).append(run)
+    return [line for group in groups.values() for line in _group_commands(group, measurement)]
+
+
+def _group_commands(runs: Sequence[Run], measurement: Measurement | None) -> list[str]:
+    configs: list[Config] = []
+    for run in runs:
+        if run.config not in configs:
+            configs.append(run.config)
+    common = ["compilescope", "bench", *_workload_arguments(runs[0].workload, measurement)]
+    whole = _product_arguments(configs)
+    parts = [whole] if whole is not None else [_config_arguments(config) for config in configs]
+    return [shlex.join([*common, *part]) for part in parts]
+
+
+def _workload_arguments(workload: Workload, measurement: Measurement | None) -> list[str]:
+    found = [workload.script]
+    for option, value in (("--entry", workload.entry), ("--device", workload.device)):
+        found += [option, value] if value else []
+    found += ["--phase", workload.phase, "--precision", workload.precision]
+    for name, sizes in (workload.inputs or {}).items():
+        found += ["--inputs", f"{name}={';'.join(','.join(map(str, size)) for size in sizes)}"]
+    found += ["--train-mode"] if workload.train_mode else []
+    found += [part for word in workload.arguments for part in ("--arg", word)]
+    found += ["--budget", f"{measurement.budget_s:g}"] if measurement else []
+    return found
+
+
+def _product_arguments(configs: Sequence[Config]) -> list[str] | None:
+    """Options whose product is exactly these configurations; None where there are none such."""
+    if len(configs) < 2:
+        return _config_arguments(configs[0])
+    if any(config.options or config.backend != "inductor" for config in configs):
+        return None
+    modes = list(dict.fromkeys(config.mode or "default" for config in configs))
+    dynamics = list(dict.fromkeys(config.dynamic for config in configs))
+    fullgraphs = list(dict.fromkeys(config.fullgraph for config in configs))
+    product = set(itertools.product(modes, dynamics, fullgraphs))
+    if product != {(config.mode or "default", config.dynamic, config.fullgraph) for config in configs}:
+        return None
+    found = [part for mode in modes for part in ("--mode", mode)]
+    found += [part for value in dynamics for part in ("--dynamic", _SWITCH[value])]
+    return found + [part for value in fullgraphs for part in ("--fullgraph", _SWITCH[value])]
+
+
+def _config_arguments(config: Config) -> list[str]:
+    found = ["--backend", config.backend] if config.backend != "inductor" else []
+    if config.options:
+        found += [part for key, value in config.options.items() for part in ("--option", f"{key}={value}")]
+    elif config.backend == "inductor":
+        found += ["--mode", config.mode or "default"]
+    found += ["--dynamic", _SWITCH[config.dynamic]] if config.dynamic is not None else []
+    return found + (["--fullgraph", "on"] if config.fullgraph else [])
+
+
+def method_sentences(comparison: Comparison) -> list[str]:
+    """What the numbers mean and how they came about."""
+    measured = [measure(run) for run in comparison.runs]
+    clocks = {found.clock for found in measured if found.clock}
+    clock = "CUDA events around each block" if clocks == {"cuda_event"} else "the wall clock"
+    return [
+        "Each configuration runs in two processes of its own, one after the other: the cold one starts with an empty "
+        "compile cache and pays the full first call, the warm one shows what the cache gives back. Both are measured.",
+        "Eager and compiled are separate copies of the model, timed in turn in alternating blocks in the same process, "
+        f"after warm-up, by {clock}. The figure compared is the time per call, back to back: what a training loop or "
+        "a busy server gets.",
+        "The speedup is the ratio of medians. Its 95 % interval takes in the spread between blocks and that between "
+        "the two processes. “Faster” and “slower” are said only where the interval excludes 1 and the estimate lies "
+        f"beyond a noise floor of {units.percent(comparison.noise_floor)}; else there is no measurable difference.",
+        "Results are compared with eager’s on the same inputs, the same state and the same random numbers, and with a "
+        "float64 reference where one can be made.",
+        "Break-even is the first call’s cost over the time that a compiled call saves.",
+    ]
+
+
+def not_checked(comparison: Comparison) -> list[str]:
+    """What this comparison does not show."""
+    found = [*_unmeasured_runs(comparison.runs), *_unchecked_results(comparison.runs)]
+    measured = [(run, measure(run)) for run in comparison.runs if run.outcome == "finished"]
+    budget = [run.label for run, its in measured if its.stopped_by == "budget"]
+    if budget:
+        found.append(f"The time budget ended before the interval was as narrow as asked: {_names(budget)}.")
+    disagree = [run.label for run, its in measured if its.processes_disagree]
+    if disagree:
+        found.append(f"The two processes disagree, so that the interval is wide: {_names(disagree)}.")
+    found += _missing_measures([its for _, its in measured])
+    return [*found, *_scope(comparison.runs)]
+
+
+def _unmeasured_runs(runs: Sequence[Run]) -> Iterator[str]:
+    failed = [run.label for run in runs if run.is_over and run.outcome != "finished"]
+    if failed:
+        yield f"Not measured to the end, since the run failed or was stopped: {_names(failed)}."
+    going = [run.label for run in runs if not run.is_over]
+    if going:
+        yield f"Still going on when the report was written: {_names(going)}."
+
+
+def _unchecked_results(runs: Sequence[Run]) -> Iterator[str]:
+    verdicts = {run.label: measure(run).numerics.verdict for run in runs if run.outcome == "finished"}
+    unchecked = [label for label, verdict in verdicts.items() if verdict == "not_checked"]
+    if unchecked:
+        yield f"Results were not compared with eager’s: {_names(unchecked)}."
+    unsure = [label for label, verdict in verdicts.items() if verdict == "nondeterministic"]
+    if unsure:
+        yield f"Eager does not repeat its own results, so that correctness could not be shown: {_names(unsure)}."
+
+
+def _missing_measures(measured: Sequence[Measures]) -> Iterator[str]:
+    if measured and all(found.compiled_gpu_busy_s is None for found in measured):
+        yield "How busy the device is during a call was not measured."
+    if measured and all(found.compiled_peak_bytes is None for found in measured):
+        yield "Peak memory was not measured."
+    if measured and all(found.warm_first_call_s is None for found in measured):
+        yield "The first call with a warm cache was not measured."
+
+
+def _scope(runs: Sequence[Run]) -> Iterator[str]:
+    phases = {run.workload.phase for run in runs}
+    if phases == {"inference"}:
+        yield "Training (backward pass and optimizer step) was not measured."
+    elif phases == {"training"}:
+        yield "Inference alone was not measured."
+    if not any(measure(run).shapes for run in runs):
+        yield "One set of input sizes was timed; other batch sizes and lengths may behave otherwise."
+    yield "One device on one machine, alone: several devices, other loads, and hours of running were not tried."
+    yield (
+        "Agreement of outputs on the script’s own inputs is no proof for all inputs, and accuracy by the model’s own "
+        "metric was not evaluated."
+    )
+
+
+def _names(labels: Sequence[str], limit: int = 6) -> str:
+    shown = ", ".join(labels[:limit])
+    return shown if len(labels) <= limit else f"{shown} and {len(labels) - limit} more"

@@ -1,0 +1,197 @@
+"""The tables that hold every configuration beside eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from compilescope.domain import units
+from compilescope.domain.comparison import Comparison, judge
+from compilescope.domain.measures import Measures, measure
+from compilescope.domain.run import Run
+from compilescope.report import numbers
+from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
+from compilescope.report.columns import VERDICTS
+from compilescope.report.configuration import TONES, anchor
+from compilescope.report.names import names
+
+Value = Callable[[Measures], float | None]
+
+
+def comparison_tables(comparison: Comparison) -> list[Block]:
+    """Timing first; then what it costs and whether it is right."""
+    runs = comparison.runs
+    labels = list(names(runs).values())
+    if not runs:
+        return [Paragraph(text="No configuration was run.")]
+    return [
+        Paragraph(
+            text="Times are medians per call, back to back. The interval of the speedup is the 95 % interval; "
+            "break-even counts the calls until the first call with a cold cache has paid off."
+        ),
+        _timing_table(runs, labels, comparison.noise_floor),
+        _compile_table(runs, labels),
+        _resources_table(runs, labels),
+    ]
+
+
+def _timing_table(runs: Sequence[Run], labels: Sequence[str], noise_floor: float) -> Table:
+    unit, (eager, compiled, p95) = _times(
+        runs,
+        lambda m: m.eager.median if m.eager else None,
+        lambda m: m.compiled.median if m.compiled else None,
+        lambda m: m.compiled.p95 if m.compiled else None,
+    )
+    speedups = [measure(run).speedup for run in runs]
+    decimals = numbers.ratios(
+        [found.value if found else None for found in speedups],
+        [(found.high - found.low) / 2 if found else None for found in speedups],
+    )
+    return Table(
+        columns=(
+            Column(title="Configuration", align="left", share=1.0),
+            Column(title="Eager", unit=unit),
+            Column(title="Compiled", unit=unit),
+            Column(title="p95", unit=unit),
+            Column(title="Speedup", unit="×"),
+            Column(title="95 % interval", unit="×"),
+            Column(title="Break-even", unit="calls"),
+            Column(title="Verdict", align="left"),
+        ),
+        rows=[
+            (
+                Cell(text=labels[i], link=anchor(run)),
+                Cell(text=eager[i]),
+                Cell(text=compiled[i]),
+                Cell(text=p95[i]),
+                Cell(text=_speedup(run, decimals), tone="strong"),
+                Cell(text=_interval(run, decimals)),
+                Cell(text=_break_even(run)),
+                _verdict(run, noise_floor),
+            )
+            for i, run in enumerate(runs)
+        ],
+    )
+
+
+def _compile_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:
+    unit, (cold, warm) = _times(runs, lambda m: m.cold_first_call_s, lambda m: m.warm_first_call_s)
+    return Table(
+        columns=(
+            Column(title="Configuration", align="left", share=1.0),
+            Column(title="Cold call", unit=unit),
+            Column(title="Warm call", unit=unit),
+            Column(title="Graphs"),
+            Column(title="Operations"),
+            Column(title="Kernels"),
+            Column(title="Breaks"),
+            Column(title="Recompiles"),
+            Column(title="CUDA graphs", align="left"),
+        ),
+        rows=[
+            (Cell(text=labels[i]), Cell(text=cold[i]), Cell(text=warm[i]), *_story_cells(run))
+            for i, run in enumerate(runs)
+        ],
+    )
+
+
+def _story_cells(run: Run) -> list[Cell]:
+    story = run.story
+    if story is None or not (story.has_compiled or story.compiles):
+        return [Cell(text="–", tone="muted")] * 6
+    breaks = sum(row.count for row in story.graph_breaks.values())
+    recompiles = sum(row.count for row in story.recompiles.values())
+    return [
+        Cell(text=units.count(story.graphs)),
+        Cell(text=units.count(story.ops)),
+        Cell(text=units.count(len(story.kernels)) if story.kernels else "–"),
+        Cell(text=units.count(breaks), tone="warn" if breaks else "plain"),
+        Cell(text=units.count(recompiles), tone="warn" if recompiles else "plain"),
+        Cell(text=_cudagraphs(run)),
+    ]
+
+
+def _cudagraphs(run: Run) -> str:
+    rows = run.story.cudagraphs if run.story else []
+    recorded = any(row.state == "recorded" for row in rows)
+    skipped = any(row.state == "skipped" for row in rows)
+    if recorded:
+        return "recorded, some skipped" if skipped else "recorded"
+    return "skipped" if skipped else "–"
+
+
+def _resources_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:
+    latency_unit, (latency,) = _times(runs, lambda m: m.compiled_latency.median if m.compiled_latency else None)
+    measured = [measure(run) for run in runs]
+    count = len(runs)
+    memory_unit, memory = numbers.sizes(
+        [m.eager_peak_bytes for m in measured] + [m.compiled_peak_bytes for m in measured]
+    )
+    return Table(
+        columns=(
+            Column(title="Configuration", align="left", share=1.0),
+            Column(title="Latency", unit=latency_unit),
+            Column(title="GPU busy", unit="%"),
+            Column(title="Eager peak", unit=memory_unit),
+            Column(title="Compiled peak", unit=memory_unit),
+            Column(title="Results", align="left"),
+            Column(title="Largest difference"),
+        ),
+        rows=[
+            (
+                Cell(text=labels[i]),
+                Cell(text=latency[i]),
+                Cell(text=_busy(found)),
+                Cell(text=memory[i]),
+                Cell(text=memory[count + i]),
+                _results(found),
+                Cell(text="–" if found.numerics.max_abs_error is None else f"{found.numerics.max_abs_error:.2g}"),
+            )
+            for i, found in enumerate(measured)
+        ],
+        note="Latency is the median of compiled calls, each waited for; GPU busy the share of a compiled call in which "
+        "kernels ran.",
+    )
+
+
+def _times(runs: Sequence[Run], *values: Value) -> tuple[str, list[list[str]]]:
+    """Columns of times in one unit, so that they compare across too."""
+    unit, texts = numbers.times([value(measure(run)) for value in values for run in runs])
+    count = len(runs)
+    return unit, [texts[count * i : count * (i + 1)] for i in range(len(values))]
+
+
+def _speedup(run: Run, decimals: int) -> str:
+    found = measure(run).speedup
+    return "–" if found is None else f"{found.value:.{decimals}f}"
+
+
+def _interval(run: Run, decimals: int) -> str:
+    found = measure(run).speedup
+    return "–" if found is None else f"{found.low:.{decimals}f} – {found.high:.{decimals}f}"
+
+
+def _break_even(run: Run) -> str:
+    even = measure(run).cold_break_even
+    return "–" if even is None else units.count(float(f"{even.calls:.3g}"))
+
+
+def _verdict(run: Run, noise_floor: float) -> Cell:
+    found = judge(run, noise_floor)
+    if found is None:
+        return Cell(text="running", tone="muted")
+    if found.kind == "failed" and run.outcome not in (None, "failed"):
+        return Cell(text=str(run.outcome).replace("_", " "), tone="bad")
+    return Cell(text=VERDICTS[found.kind].lower(), tone=TONES[found.kind])
+
+
+def _busy(found: Measures) -> str:
+    return "–" if found.compiled_busy_share is None else f"{100 * found.compiled_busy_share:.0f}"
+
+
+def _results(found: Measures) -> Cell:
+    verdict = found.numerics.verdict
+    tone = {"differ": "bad", "nondeterministic": "warn"}.get(verdict)
+    text = verdict.replace("_", " ")
+    if tone == "bad":
+        return Cell(text=text, tone="bad")
+    return Cell(text=text, tone="warn" if tone else "plain")
