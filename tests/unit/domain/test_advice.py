@@ -1,0 +1,201 @@
+"""Every rule fires on what it is for, and keeps quiet beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from compilescope.domain import events as e
+from compilescope.domain.advice import Advice, advise
+from compilescope.domain.config import Config
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Workload
+
+RunMaker = Callable[..., Run]
+
+AT = {"file": "model.py", "line": 12, "function": "forward"}
+SIZE = {"guard": "TENSOR_MATCH", "reason": "tensor 'x' size mismatch at index 1. expected 8, actual 9"}
+
+
+def broken(reason: str, **more: object) -> e.GraphBreak:
+    return e.GraphBreak(kind="Unsupported", reason=reason, **AT, **more)  # type: ignore[arg-type]
+
+
+def recompiles(values: Iterable[object], **more: object) -> list[e.Recompile]:
+    return [e.Recompile(actual=str(value), **AT, **more) for value in values]  # type: ignore[arg-type]
+
+
+CUDA = {"device": "cuda:0"}
+RECURRENT = broken("Attempted to wrap RNN, GRU, or LSTM", id="GB0014")
+ITEM = broken("Unsupported Tensor.item() call with capture_scalar_outputs=False", id="GB0124")
+SKIP = e.CudaGraph(state="skipped", reason="mutated inputs (1 instances)", **AT)  # type: ignore[arg-type]
+COUNTER = recompiles((1, 2, 3), source="L['self'].step", guard="L['self'].step == 0", reason="L['self'].step == 0")
+NOT_BUSY = e.GpuBusy(side="compiled", seconds=0.4e-3, launches=30)
+BUSY = e.GpuBusy(side="compiled", seconds=1.9e-3, launches=30)
+OLD = e.Environment(device_capability="7.5")
+
+FIRES = [
+    ("not_compiled", {"graphs": 0}),
+    ("frame_skipped", {"extra": [broken("in a with block", frame_skipped=True)]}),
+    ("break_in_loop", {"extra": [broken("call to unsupported function", in_loop=True)]}),
+    ("graph_break_rnn", {"extra": [RECURRENT]}),
+    ("graph_break_item", {"extra": [ITEM]}),
+    ("graph_break_output_shape", {"extra": [broken("Dynamic shape operator", id="GB0036")]}),
+    ("graph_break_branch_on_data", {"extra": [broken("Data-dependent branching", id="GB0170")]}),
+    ("graph_break_logging", {"extra": [broken("Failed to trace builtin operator `print`")]}),
+    ("graph_break", {"extra": [broken("Call to a C extension", hints=("Wrap it in a custom operator",))]}),
+    ("recompile_limit", {"extra": [e.RecompileLimit(limit=8, reason="size mismatch", **AT)]}),
+    ("changing_sizes", {"extra": recompiles((9, 10), source="L['x']", dimension=1, **SIZE)}),
+    ("counter_attribute", {"extra": COUNTER}),
+    ("recompile", {"extra": recompiles(("True",), source="L['flag']", guard="L['flag'] == False")}),
+    ("recompiles_while_timing", {"extra": [e.Void(block=2, reason="The compiled model recompiled.")]}),
+    ("results_differ", {"extra": [e.Numerics(verdict="differ", max_abs_error=1.0)]}),
+    ("cudagraph_skipped", {**CUDA, "config": Config(mode="reduce-overhead"), "extra": [SKIP]}),
+    ("cudagraphs_without_cuda", {"config": Config(mode="reduce-overhead")}),
+    ("launch_bound", {**CUDA, "extra": [NOT_BUSY]}),
+    ("tf32_off", CUDA),
+    ("old_gpu", {**CUDA, "starts": ("cold",), "extra": [OLD]}),
+    ("never_pays", {"speedup": 0.9}),
+    ("pays_late", {"speedup": 1.01, "noise": 0.001, "eager_s": 0.1}),
+    ("cache_bypassed", {"extra": [e.Cache(cache="fx_graph", state="bypass", reason="a custom pass")]}),
+]
+
+QUIET = [
+    ("not_compiled", {"graphs": 1}),
+    ("frame_skipped", {"extra": [broken("resumed after it", frame_skipped=False)]}),
+    ("break_in_loop", {"extra": [broken("call to unsupported function", in_loop=False)]}),
+    ("graph_break_rnn", {"extra": [ITEM]}),
+    ("graph_break_item", {"extra": [RECURRENT]}),
+    ("graph_break_output_shape", {"extra": [ITEM]}),
+    ("graph_break_branch_on_data", {"extra": [ITEM]}),
+    ("graph_break_logging", {"extra": [broken("call to unsupported function blueprint()")]}),
+    ("graph_break", {"extra": [ITEM]}),
+    ("recompile_limit", {"extra": COUNTER}),
+    ("changing_sizes", {"extra": COUNTER}),
+    ("counter_attribute", {"extra": recompiles((9, 10), source="L['x']", dimension=1, **SIZE)}),
+    ("counter_attribute", {"extra": recompiles((1,), source="L['self'].step", guard="L['self'].step == 0")}),
+    ("recompile", {"extra": COUNTER}),
+    ("recompiles_while_timing", {"extra": [e.Void(block=2, reason="The loss is not finite.")]}),
+    ("results_differ", {}),
+    ("cudagraph_skipped", {**CUDA, "config": Config(mode="reduce-overhead"), "extra": [e.CudaGraph(state="recorded")]}),
+    ("cudagraphs_without_cuda", {"config": Config(mode="max-autotune-no-cudagraphs")}),
+    ("cudagraphs_without_cuda", {**CUDA, "config": Config(mode="reduce-overhead")}),
+    ("launch_bound", {**CUDA, "extra": [BUSY]}),
+    ("launch_bound", {**CUDA, "extra": [NOT_BUSY], "config": Config(mode="reduce-overhead")}),
+    ("launch_bound", CUDA),
+    ("tf32_off", {}),
+    ("tf32_off", {**CUDA, "starts": ("cold",), "extra": [OLD]}),
+    ("old_gpu", CUDA),
+    ("never_pays", {"speedup": 1.5}),
+    ("never_pays", {"speedup": 0.9, "ended": None}),
+    ("pays_late", {"speedup": 1.5}),
+    ("cache_bypassed", {"extra": [e.Cache(cache="fx_graph", state="miss")]}),
+    ("processes_disagree", {}),
+    ("autotune_not_worth_it", {"config": Config(mode="max-autotune")}),
+]
+
+
+@pytest.mark.parametrize(("code", "options"), FIRES, ids=lambda value: value if isinstance(value, str) else "")
+def test_that_a_rule_fires(make_run: RunMaker, code: str, options: dict[str, object]):
+    found = [advice for advice in advise(make_run(**options)) if advice.code == code]
+
+    assert len(found) == 1
+    _check(found[0])
+
+
+@pytest.mark.parametrize(("code", "options"), QUIET, ids=lambda value: value if isinstance(value, str) else "")
+def test_that_a_rule_keeps_quiet(make_run: RunMaker, code: str, options: dict[str, object]):
+    assert code not in [advice.code for advice in advise(make_run(**options))]
+
+
+def test_that_autotuning_without_a_gain_is_told_beside_the_plain_run(make_run: RunMaker):
+    plain = make_run("plain", speedup=1.5)
+    tuned = make_run("tuned", speedup=1.5, config=Config(mode="max-autotune"), extra=[], seed=1)
+    better = make_run("better", speedup=2.0, config=Config(mode="max-autotune"), seed=2)
+    _slow_first_call(tuned), _slow_first_call(better)
+
+    assert "autotune_not_worth_it" in [advice.code for advice in advise(tuned, [plain, tuned])]
+    assert "autotune_not_worth_it" not in [advice.code for advice in advise(better, [plain, better])]
+    assert "autotune_not_worth_it" not in [advice.code for advice in advise(plain, [plain, tuned])]
+
+
+def test_that_runs_of_another_workload_are_no_measure_for_autotuning(make_run: RunMaker):
+    plain = make_run("plain", workload=Workload(script="other.py"))
+    tuned = make_run("tuned", config=Config(mode="max-autotune"), seed=1)
+    _slow_first_call(tuned)
+
+    assert "autotune_not_worth_it" not in [advice.code for advice in advise(tuned, [plain])]
+
+
+def test_that_contradicting_processes_are_told(make_run: RunMaker):
+    chunks = [
+        e.Samples(side=side, block=0, seconds=tuple(seconds * (1 + 0.001 * (i % 3)) for i in range(40)))
+        for side, seconds in (("eager", 3e-3), ("compiled", 3.3e-3))
+    ]
+    run = make_run(starts=("cold",), noise=0.001, extra=[e.Hello(start="warm"), *chunks])
+
+    assert "processes_disagree" in [advice.code for advice in advise(run)]
+
+
+def test_that_nothing_is_advised_on_a_run_that_has_not_begun():
+    assert advise(Run("r", config=Config(), workload=Workload(script="m.py"))) == ()
+
+
+def test_that_problems_come_first(make_run: RunMaker):
+    extra = [ITEM, e.RecompileLimit(limit=8), e.Cache(cache="fx_graph", state="bypass")]
+
+    severities = [advice.severity for advice in advise(make_run(extra=extra))]
+
+    assert severities == sorted(severities, key=("problem", "cost", "note").index)
+
+
+def test_that_the_remedy_for_sizes_follows_what_is_set(make_run: RunMaker):
+    extra = recompiles((9, 10), source="L['x']", dimension=1, **SIZE)
+
+    def remedy(dynamic: bool | None) -> str:
+        found = advise(make_run(extra=extra, config=Config(dynamic=dynamic)))
+        return next(advice.remedy for advice in found if advice.code == "changing_sizes")
+
+    assert "mark_dynamic(x, 1)" in remedy(None)
+    assert "off here" in remedy(False)
+    assert "on already" in remedy(True)
+
+
+def test_that_one_recompile_that_made_a_size_dynamic_is_only_a_note(make_run: RunMaker):
+    extra = recompiles((9,), source="L['x']", dimension=1, **SIZE)
+
+    found = next(advice for advice in advise(make_run(extra=extra)) if advice.code == "changing_sizes")
+
+    assert found.severity == "note"
+
+
+def test_that_breaks_of_one_cause_are_one_piece_of_advice_with_every_place(make_run: RunMaker):
+    extra = [e.GraphBreak(kind="x", reason="Tensor.item()", file="m.py", line=line) for line in (3, 9)]
+
+    found = [advice for advice in advise(make_run(extra=extra)) if advice.code.startswith("graph_break")]
+
+    assert [advice.code for advice in found] == ["graph_break_item"]
+    assert [place.line for place in found[0].places] == [3, 9]
+    assert "m.py:3, m.py:9" in found[0].evidence
+
+
+def test_that_no_advice_foretells_what_fullgraph_would_do(make_run: RunMaker):
+    extra = [ITEM, RECURRENT, broken("Data-dependent branching"), broken("in a with block", frame_skipped=True)]
+
+    for advice in advise(make_run(extra=extra)):
+        assert "fullgraph" not in advice.evidence
+        assert not any(word in advice.remedy for word in ("fullgraph will", "fullgraph would", "fullgraph captures"))
+
+
+def _check(advice: Advice) -> None:
+    for text in (advice.title, advice.evidence, advice.remedy, advice.source.title):
+        assert text and "\n" not in text and "None" not in text
+    assert advice.source.url.startswith("https://")
+
+
+def _slow_first_call(run: Run) -> None:
+    """Autotuning takes its time: the first call of every process took a minute."""
+    for process in run.processes:
+        process.first_calls["compiled", "forward"] = e.FirstCall(side="compiled", duration_s=60.0)
+    run.revision["all"] += 1

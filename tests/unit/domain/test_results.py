@@ -1,0 +1,140 @@
+"""The JSON of a comparison: by the schema, with null for what is not known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from compilescope.domain import events as e
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.config import Config
+from compilescope.domain.results import comparison_json, finite
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Workload
+
+RunMaker = Callable[..., Run]
+
+SCHEMA = Path(__file__).parents[3] / "resources" / "schema" / "comparison.schema.json"
+STORY = (
+    e.GraphBreak(id="GB0124", kind="item", reason="Tensor.item()", file="m.py", line=3, function="forward"),
+    e.GraphBreak(id="GB0124", kind="item", reason="Tensor.item()", file="m.py", line=3, function="forward"),
+    e.Recompile(guard="L['x'].size()[0] == 8", reason="size mismatch", file="m.py", line=2, function="forward"),
+    e.RecompileLimit(limit=8),
+    e.Phase(name="inductor", group="inductor", at=1.0),
+    e.Phase(name="inductor", group="inductor", at=3.0, state="end"),
+    e.Phase(name="open", at=3.5),
+    e.Cache(cache="fx_graph", state="miss", reason="first"),
+    e.Cache(cache="fx_graph", state="hit"),
+    e.CudaGraph(state="skipped", reason="mutated inputs", file="m.py", line=4),
+    e.Kernel(name="triton_0"),
+    e.Memory(side="eager", rss_bytes=1000),
+    e.Warning(code="cache", message="The cache folder is large.", hint="Clear it."),
+    e.Warning(code="cache", message="The cache folder is large.", hint="Clear it."),
+)
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def results(*runs: Run) -> dict[str, Any]:
+    return comparison_json(Comparison(id="c", created=1_795_953_600.0, runs=list(runs)))
+
+
+def test_that_every_kind_of_run_fits_the_schema(validator: jsonschema.Draft202012Validator, make_run: RunMaker):
+    error = e.RunError(stage="compile", type="ValueError", message="bad", traceback="Traceback …", file="m.py", line=3)
+    runs = [
+        make_run("full", extra=STORY),
+        make_run("gpu", device="cuda:0", config=Config(mode="reduce-overhead", dynamic=True)),
+        make_run("options", config=Config(options={"max_autotune": True}, fullgraph=True)),
+        make_run("going", ended=None, starts=("cold",)),
+        make_run("failed", ended=e.Ended(outcome="failed", error=error)),
+        make_run("crashed", blocks=0, ended=e.Ended(outcome="crashed", signal="SIGSEGV")),
+        Run("new", config=Config(), workload=Workload(script="model.py")),
+    ]
+
+    value = results(*runs)
+
+    validator.validate(value)
+    json.dumps(value, allow_nan=False)
+
+
+def test_that_an_empty_comparison_fits_the_schema(validator: jsonschema.Draft202012Validator):
+    validator.validate(results())
+
+
+def test_that_what_is_not_known_is_null():
+    run = results(Run("new", config=Config(), workload=Workload(script="model.py")))["runs"][0]
+
+    assert run["outcome"] is None and run["verdict"] is None and run["error"] is None
+    assert {run["compile"][key] for key in ("cold_first_call_s", "graphs", "ops", "kernels")} == {None}
+    assert run["timing"]["eager_ms"] is None and run["timing"]["speedup"] is None
+    assert set(run["memory"].values()) == {None}
+    assert run["cudagraphs"]["captured"] is None
+    assert run["numerics"]["verdict"] == "not_checked"
+    assert set(run["break_even"].values()) == {None}
+    assert results()["recommendation"] is None
+
+
+def test_that_the_story_is_in_the_json(make_run: RunMaker):
+    run = results(make_run(extra=STORY))["runs"][0]
+
+    assert [(row["id"], row["line"], row["count"]) for row in run["graph_breaks"]] == [("GB0124", 3, 2)]
+    assert run["recompiles"][0]["count"] == 1
+    assert run["cache"]["fx_graph"] == {"hits": 1, "misses": 1, "bypasses": 0, "reasons": ["first"]}
+    assert run["cudagraphs"] == {
+        "captured": False,
+        "skips": [{"reason": "mutated inputs", "file": "m.py", "line": 4}],
+    }
+    assert run["compile"]["kernels"] == 1
+    assert [(row["name"], row["start_s"], row["duration_s"]) for row in run["compile"]["phases"]] == [
+        ("inductor", 1.0, 2.0),
+        ("open", 3.5, None),
+    ]
+    assert len(run["warnings"]) == 1
+    assert "recompile_limit" in [row["code"] for row in run["advice"]]
+
+
+def test_that_times_are_in_milliseconds_where_the_name_says_so(make_run: RunMaker):
+    run = results(make_run(eager_s=3e-3, speedup=1.5))["runs"][0]
+
+    assert run["timing"]["eager_ms"]["median"] == pytest.approx(3.0, rel=0.01)
+    assert run["timing"]["compiled_ms"]["median"] == pytest.approx(2.0, rel=0.01)
+    assert run["timing"]["speedup"]["confidence"] == 0.95
+    assert run["compile"]["cold_first_call_s"] == 8.0
+
+
+def test_that_a_run_tells_its_workload_only_where_it_differs(make_run: RunMaker):
+    same, other = make_run("a"), make_run("b")
+    other.apply(e.Hello(start="warm"))
+    trained = Run("t", config=Config(), workload=Workload(script="model.py", phase="training"))
+
+    value = results(same, other, trained)
+
+    assert value["workload"]["inputs"] == [{"name": "x", "shape": [8, 16], "dtype": "float32"}]
+    assert [run["workload"] is None for run in value["runs"]] == [True, True, False]
+    assert value["runs"][2]["workload"]["phase"] == "training"
+
+
+def test_that_the_instant_is_utc_and_the_recommendation_names_its_run(make_run: RunMaker):
+    value = results(make_run("best", speedup=2.0))
+
+    assert value["created"] == "2026-11-29T12:00:00Z"
+    assert value["recommendation"]["run"] == "best"
+    assert value["recommendation"]["config"] == value["runs"][0]["config"]
+
+
+def test_that_numbers_that_json_lacks_become_null():
+    assert finite({"a": float("nan"), "b": [float("inf"), 1.5], "c": ("x", None)}) == {
+        "a": None,
+        "b": [None, 1.5],
+        "c": ["x", None],
+    }

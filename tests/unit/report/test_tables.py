@@ -1,0 +1,116 @@
+"""JSON, CSV, Markdown and the terminal's table: the same figures in each."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compilescope.domain import events as e
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.config import Config
+from compilescope.domain.errors import AppError
+from compilescope.domain.results import comparison_json
+from compilescope.domain.run import Run
+from compilescope.report.tables import csv_text, text_table, write_csv, write_json, write_markdown
+
+RunMaker = Callable[..., Run]
+
+AWKWARD = e.RunError(
+    stage="compile", type="Unsupported", message="=HYPERLINK(1) | a `tick` <script>\nsecond", hint="Try *this* _way_."
+)
+
+
+@pytest.fixture
+def value(make_run: RunMaker) -> dict[str, Any]:
+    runs = [
+        make_run("a", speedup=1.5, extra=[e.GraphBreak(kind="item", reason="a | b", file="/x/m.py", line=3)]),
+        make_run("b", speedup=0.9, config=Config(mode="max-autotune-no-cudagraphs", dynamic=True, fullgraph=True)),
+        make_run("c", ended=e.Ended(outcome="failed", error=AWKWARD), config=Config(mode="reduce-overhead")),
+        make_run("d", ended=None, config=Config(mode="max-autotune")),
+    ]
+    return comparison_json(Comparison(id="c", created=1_795_953_600.0, runs=runs))
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_that_the_json_file_is_the_value(value: dict[str, Any], tmp_path: Path):
+    write_json(value, tmp_path / "out.json")
+
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == value
+
+
+def test_that_the_csv_has_a_row_a_run_and_the_same_numbers(value: dict[str, Any], tmp_path: Path):
+    write_csv(value, tmp_path / "out.csv")
+
+    found = rows((tmp_path / "out.csv").read_text(encoding="utf-8"))
+
+    assert [row["id"] for row in found] == ["a", "b", "c", "d"]
+    for row, run in zip(found, value["runs"], strict=True):
+        assert float(row["timing.eager_ms.median"]) == run["timing"]["eager_ms"]["median"]
+        assert float(row["timing.speedup.low"]) == run["timing"]["speedup"]["low"]
+    assert found[0]["graph_breaks"] == "1" and found[1]["graph_breaks"] == "0"
+    assert found[1]["config.dynamic"] == "true" and found[0]["config.dynamic"] == ""
+    assert found[0]["workload.script"] == "model.py" and found[0]["environment.torch"] == "2.13.0"
+
+
+def test_that_the_csv_of_any_comparison_has_the_same_columns(value: dict[str, Any]):
+    empty = comparison_json(Comparison(id="c", created=0.0))
+
+    assert csv_text(empty).splitlines()[0] == csv_text(value).splitlines()[0]
+
+
+def test_that_a_spreadsheet_takes_no_foreign_text_for_a_formula(value: dict[str, Any]):
+    found = rows(csv_text(value))
+
+    assert found[2]["error.message"].startswith("'=HYPERLINK")
+
+
+def test_that_markdown_tables_survive_awkward_text(value: dict[str, Any], tmp_path: Path):
+    write_markdown(value, tmp_path / "out.md")
+
+    text = (tmp_path / "out.md").read_text(encoding="utf-8")
+    table = [line for line in text.splitlines() if line.startswith("|")]
+
+    assert len(table) == 6
+    assert {line.replace("\\|", "").count("|") for line in table} == {12}
+    assert "<script>" not in text
+    assert "a \\| b" in text and "m.py:3" in text and "/x/m.py" not in text
+    assert "2.13.0" in text and "torch.compile(model)" in text
+
+
+@pytest.mark.parametrize("width", [100, 140])
+def test_that_the_terminal_table_fits_its_width(value: dict[str, Any], width: int):
+    value["runs"][1]["label"] = "a name that somebody made very long indeed " * 3
+
+    lines = text_table(value, width=width).splitlines()
+
+    assert max(len(line) for line in lines) <= width
+
+
+def test_that_the_terminal_table_says_what_failed_and_what_to_use(value: dict[str, Any]):
+    text = text_table(value)
+
+    assert "FAILED" in text and "running" in text and "slower" in text
+    assert "Unsupported: =HYPERLINK" in text and "Try *this* _way_." in text
+    assert "model = torch.compile(model)" in text
+
+
+def test_that_a_comparison_without_runs_is_still_a_table():
+    value = comparison_json(Comparison(id="c", created=0.0))
+
+    assert text_table(value).startswith("Configuration")
+
+
+def test_that_a_folder_that_is_not_there_is_said_in_a_sentence(value: dict[str, Any], tmp_path: Path):
+    with pytest.raises(AppError) as caught:
+        write_json(value, tmp_path / "none" / "out.json")
+
+    assert "could not be written" in str(caught.value) and caught.value.hint
