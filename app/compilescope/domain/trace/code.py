@@ -13,6 +13,7 @@ from compilescope.domain.trace.places import function_name
 _NODE = re.compile(r"^[ \t]+(\w+)(?:\s*: \"[^\"]*\"|\s*:\s*[\w.\[\], \"]+?)? = (.+)$")
 # x += 1 and x[0] = 1, of which the result gets a name behind the semicolon
 _IN_PLACE = re.compile(r"^[ \t]+\w+(?:\[.*\] = | \S+= ).*;  (\w+)(?:: \"[^\"]*\")? = (?!None)")
+_NESTED = re.compile(r"^[ \t]+class \w+\(", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"self(?:\.\w+|\[['\"]?\w+['\"]?\])+(?:;|$)")
 _ALIAS = re.compile(r"\w+(?:;.*)?$")
 _FILE = re.compile(r"# File: (.+?):(\d+) in (\S+?)(?:,|$)")
@@ -38,9 +39,9 @@ class KernelUse:
 
 
 def count_operations(graph: str) -> int:
-    """Calls in a printed graph: its nodes without inputs, attributes and the output."""
+    """Calls in a printed graph: its nodes without inputs, attributes and the output. Nested graphs are one call."""
     count = 0
-    for line in graph.splitlines():
+    for line in _NESTED.split(graph, maxsplit=1)[0].splitlines():
         node = _NODE.match(line)
         if node is None:
             count += _IN_PLACE.match(line) is not None

@@ -10,7 +10,8 @@ from compilescope.domain import events as e
 from compilescope.domain.trace.breaks import Break
 from compilescope.domain.trace.recompiles import Reason, plain_source
 
-LIMIT_REACHED = "recompile limit exceeded"
+LIMIT_REASON = "recompile limit exceeded"
+_LIMIT_ERRORS = ("FailOnRecompileLimitHit", "RecompileLimitExceeded", "CacheLimitExceeded")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,12 +95,17 @@ class Frame:
         )
 
 
+def is_limit(metrics: Mapping[str, Any]) -> bool:
+    """Whether a compile was refused since its function had been compiled too often."""
+    return metrics.get("fail_type") in _LIMIT_ERRORS or LIMIT_REASON in str(metrics.get("fail_reason"))
+
+
 def outcome(metrics: Mapping[str, Any], *, broke: bool) -> tuple[str, str | None]:
     """What became of a compile, and why: end, skipped (its code runs eager) or failed (with an exception)."""
     kind, reason = metrics.get("fail_type"), str(metrics.get("fail_reason") or "")
     if kind:
         short = reason.strip().splitlines()[0] if reason.strip() else str(kind)
-        if broke or LIMIT_REACHED in reason or metrics.get("config_suppress_errors"):
+        if broke or LIMIT_REASON in reason or metrics.get("config_suppress_errors"):
             return "skipped", short
         return "failed", f"{kind}: {short}"
     if metrics.get("has_guarded_code") is False:

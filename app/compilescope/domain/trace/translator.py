@@ -10,7 +10,7 @@ from typing import Any
 from compilescope.domain import events as e
 from compilescope.domain.trace import caches, code, messages
 from compilescope.domain.trace.breaks import parse_break
-from compilescope.domain.trace.frames import LIMIT_REACHED, Entrance, Frame, is_wrapper, outcome
+from compilescope.domain.trace.frames import Entrance, Frame, is_limit, is_wrapper, outcome
 from compilescope.domain.trace.places import Places, function_name
 from compilescope.domain.trace.recompiles import parse_reasons
 from compilescope.domain.trace.records import TraceRecord, read_trace
@@ -170,41 +170,45 @@ class TraceTranslator:
         graph = record.payload
         events: list[e.Event] = list(frame.take_breaks())
         frame.nodes = code.node_places(graph)
-        operations = code.count_operations(graph)
-        # a retry captures the same graph again; one without operations compiles nothing
-        if operations and not frame.captured:
-            frame.captured = True
-            events.append(e.Compile(state="captured", graphs=1, ops=operations, **_fields(frame.place)))
-        return events
+        return [*events, *self._captured(frame, code.count_operations(graph))]
 
     def _metrics(self, record: TraceRecord) -> list[e.Event]:
         metrics: Mapping[str, Any] = record.value
         frame = self._frame(record)
+        self._find_place(frame, metrics, record.compile_id)
+        state, reason = outcome(metrics, broke=bool(frame.breaks or frame.told))
+        events: list[e.Event] = list(frame.take_breaks(skipped=state == "skipped"))
+        if frame.place and is_limit(metrics):
+            events += self._limit(frame.place, None, frame.reasons[0].text if frame.reasons else reason or "")
+        frame.reasons = []
+        events += self._captured(frame, metrics.get("graph_op_count"))
+        end = e.Compile(
+            state=state,
+            reason=reason,
+            guards=metrics.get("guard_count"),
+            guard_latency_us=metrics.get("guard_latency_us"),
+            duration_s=metrics.get("entire_frame_compile_time_s"),
+            **_fields(frame.place),
+        )
+        return [*events, end]
+
+    def _captured(self, frame: Frame, operations: int | None) -> list[e.Event]:
+        """A graph, once a compile: a retry captures it again, and one without operations compiles nothing."""
+        if not operations or frame.captured:
+            return []
+        frame.captured = True
+        return [e.Compile(state="captured", graphs=1, ops=operations, **_fields(frame.place))]
+
+    def _find_place(self, frame: Frame, metrics: Mapping[str, Any], compile_id: str | None) -> None:
+        """Where no begin was recorded: a refused compile has none, but the ones before it did."""
         if frame.place is None and metrics.get("co_filename"):
             name = function_name(metrics.get("co_name"))
             self._set_place(
                 frame, e.Place(file=metrics["co_filename"], line=metrics.get("co_firstlineno"), function=name)
             )
-        state, reason = outcome(metrics, broke=bool(frame.breaks or frame.told))
-        events: list[e.Event] = list(frame.take_breaks(skipped=state == "skipped"))
-        if reason and LIMIT_REACHED in reason and frame.place:
-            events += self._limit(frame.place, None, frame.reasons[0].text if frame.reasons else reason)
-        frame.reasons = []
-        operations = metrics.get("graph_op_count")
-        if operations and not frame.captured:
-            frame.captured = True
-            events.append(e.Compile(state="captured", graphs=1, ops=operations, **_fields(frame.place)))
-        events.append(
-            e.Compile(
-                state=state,
-                reason=reason,
-                guards=metrics.get("guard_count"),
-                guard_latency_us=metrics.get("guard_latency_us"),
-                duration_s=metrics.get("entire_frame_compile_time_s"),
-                **_fields(frame.place),
-            )
-        )
-        return events
+        if frame.place is None and compile_id:
+            earlier = (self._frames.get(f"{compile_id.rpartition('/')[0]}/{count}") for count in range(2))
+            frame.place = next((each.place for each in earlier if each and each.place), None)
 
     def _break(self, record: TraceRecord) -> list[e.Event]:
         found = parse_break(record.payload, self._places)
