@@ -94,7 +94,7 @@ def interval_text(interval: Interval | None) -> str:
     """A speedup as people read it: "1.84× ± 0.02"."""
     if interval is None:
         return "–"
-    return units.speedup(interval.value, (interval.high - interval.low) / 2)
+    return units.speedup(interval.value, interval.spread)
 
 
 def break_even_text(found: BreakEven | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -42,9 +42,11 @@ class BreakEven:
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeMeasures:
-    """One size of a shape sweep. `recompiles`: compiles that this size caused, where that is known."""
+    """One size of a shape sweep. `inputs`: sizes chosen by name; `recompiles`: what this size made compile again."""
 
     shape: int
+    inputs: Mapping[str, Sequence[int]]
+    recompiles: int | None
     eager: Summary | None
     compiled: Summary | None
     speedup: Interval | None
@@ -265,9 +267,26 @@ def _shapes(run: Run) -> tuple[ShapeMeasures, ...]:
     return tuple(
         ShapeMeasures(
             shape=shape,
+            inputs=_sizes(run, shape),
+            recompiles=_recompiles(run.story, shape),
             eager=_summary(run.processes, EAGER, shape=shape),
             compiled=_summary(run.processes, COMPILED, shape=shape),
             speedup=statistics.ratio_interval(_pairs(run.processes, shape), resamples=0),
         )
         for shape in shapes
     )
+
+
+def _sizes(run: Run, shape: int) -> dict[str, Sequence[int]]:
+    """The sizes of one shape; an input with fewer sizes than others keeps its last."""
+    chosen = {name: sizes for name, sizes in (run.workload.inputs or {}).items() if sizes}
+    return {name: sizes[min(shape, len(sizes) - 1)] for name, sizes in chosen.items()}
+
+
+def _recompiles(story: ProcessStory | None, shape: int) -> int | None:
+    """Recompiles after the timing of the shape before and until that of this one; None before that."""
+    if story is None or shape not in story.measured:
+        return None
+    since = story.measured[shape - 1].at if shape - 1 in story.measured else float("-inf")
+    until = story.measured[shape].at
+    return sum(since < event.at <= until for row in story.recompiles.values() for event in row.events)

@@ -255,12 +255,12 @@ def _break_even_of(start: str, row: BreakEven | None) -> dict[str, Any]:
 
 def _shape(row: ShapeMeasures) -> dict[str, Any]:
     return {
-        "inputs": None,
+        "inputs": [{"name": name, "shape": list(size)} for name, size in row.inputs.items()],
         "first_call_s": None,
         "eager_ms": _ms(row.eager.median if row.eager else None),
         "compiled_ms": _ms(row.compiled.median if row.compiled else None),
         "speedup": _interval(row.speedup),
-        "recompiles": None,
+        "recompiles": row.recompiles,
     }
 
 

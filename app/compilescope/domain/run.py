@@ -12,6 +12,19 @@ from compilescope.domain.workload import Workload
 
 EAGER, COMPILED = "eager", "compiled"
 
+# events that are rows as they stand, by their section
+_ROWS: dict[type[e.Event], str] = {
+    e.Symbol: "symbols",
+    e.Cache: "cache",
+    e.CudaGraph: "cudagraphs",
+    e.Autotune: "autotunes",
+    e.Kernel: "kernels",
+    e.Text: "texts",
+    e.Numerics: "numerics",
+    e.Noise: "noise",
+    e.Warning: "warnings",
+}
+
 
 @dataclass(kw_only=True)
 class StageRow:
@@ -202,21 +215,10 @@ class ProcessStory:
         return self._append(event)
 
     def _append(self, event: e.Event) -> str | None:
-        lists: dict[type[e.Event], tuple[str, list[e.Event]]] = {
-            e.Symbol: ("symbols", self.symbols),
-            e.Cache: ("cache", self.cache),
-            e.CudaGraph: ("cudagraphs", self.cudagraphs),
-            e.Autotune: ("autotunes", self.autotunes),
-            e.Kernel: ("kernels", self.kernels),
-            e.Text: ("texts", self.texts),
-            e.Numerics: ("numerics", self.numerics),
-            e.Noise: ("noise", self.noise),
-            e.Warning: ("warnings", self.warnings),
-        }  # type: ignore[dict-item]
-        if type(event) not in lists:
-            return None
-        section, rows = lists[type(event)]
-        rows.append(event)
+        """Keep an event that is a row as it stands."""
+        section = _ROWS.get(type(event))
+        if section is not None:
+            getattr(self, section).append(event)
         return section
 
     def _stage(self, event: e.Stage) -> None:

@@ -50,6 +50,11 @@ class Interval:
         """Half the range, relative to the value: 0.01 is "± 1 %"."""
         return (self.high - self.low) / 2 / self.value
 
+    @property
+    def spread(self) -> float:
+        """Half the range, in the value's own unit."""
+        return (self.high - self.low) / 2
+
     def contains(self, value: float) -> bool:
         return self.low <= value <= self.high
 

@@ -123,14 +123,19 @@ def test_that_device_memory_counts_before_resident_memory(make_run: RunMaker):
 
 
 def test_that_a_sweep_has_a_row_a_size(make_run: RunMaker):
-    sweep = [
+    sweep: list[e.Event] = [
         e.Samples(side=side, shape=1, block=100, seconds=(seconds,) * 20)
         for side, seconds in (("eager", 4e-3), ("compiled", 1e-3))
     ]
 
-    found = measure(make_run(extra=sweep))
+    sweep += [e.Measured(at=5.0), e.Recompile(at=6.0, dimension=0), e.Measured(shape=1, at=9.0)]
+    workload = Workload(script="m.py", inputs={"x": [[8, 16], [32, 16]], "y": [[4]]})
+
+    found = measure(make_run(extra=sweep, workload=workload))
 
     assert [row.shape for row in found.shapes] == [0, 1]
+    assert [row.inputs for row in found.shapes] == [{"x": [8, 16], "y": [4]}, {"x": [32, 16], "y": [4]}]
+    assert [row.recompiles for row in found.shapes] == [0, 1]
     assert found.shapes[1].speedup and found.shapes[1].speedup.value == pytest.approx(4.0)
     assert measure(make_run()).shapes == ()
 

@@ -19,6 +19,8 @@ from compilescope.domain.advice.rule import (
 from compilescope.domain.run import RecompileRow
 
 _SIZE = re.compile(r"size mismatch|\.size\(|\.shape\b|\bSYMBOLIC_SHAPE_GUARD|shape\[", re.IGNORECASE)
+_COMPILED = re.compile(r"recompil|compiled again", re.IGNORECASE)
+_RECOMPILING = ("recompiles_every_call", "recompiles_while_timed")
 # one change is told from a counter by what comes after it
 _COUNTER_STEPS = 2
 
@@ -118,13 +120,15 @@ def other_recompiles(case: Case) -> Iterator[Advice]:
 
 def recompiles_while_timing(case: Case) -> Iterator[Advice]:
     """Repeated calls with the same inputs still compiled: the steady state is none."""
-    reasons = [row.reason for p in case.run.processes for row in p.voids if "recompil" in row.reason.lower()]
-    if reasons:
+    processes = case.run.processes
+    voids = {(i, row.block) for i, p in enumerate(processes) for row in p.voids if _COMPILED.search(row.reason)}
+    warned = next((row for p in processes for row in p.warnings if row.code in _RECOMPILING), None)
+    if voids or warned:
+        blocks = units.plural(len(voids), "timed block")
         yield Advice(
             code="recompiles_while_timing",
             title="Repeated equal calls still compile",
-            evidence=f"{units.plural(len(reasons), 'timed block')} held a compile, although the inputs stayed the "
-            "same; such blocks are not counted.",
+            evidence=one_line(warned.message) if warned else f"{blocks} held a compile with unchanged inputs.",
             remedy="Something that the code keeps from call to call is compiled in as a constant. See the recompiles "
             "for its name; the medians here leave that cost out.",
             source=RECOMPILES,

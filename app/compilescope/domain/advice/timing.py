@@ -12,7 +12,6 @@ from compilescope.domain.advice.rule import (
     CUDAGRAPH_MODES,
     CUDAGRAPHS,
     FAQ,
-    KALIBERA,
     TF32,
     TROUBLESHOOTING,
     Advice,
@@ -132,7 +131,7 @@ def never_pays(case: Case) -> Iterator[Advice]:
             code="never_pays",
             title="Compiling does not pay off here",
             evidence=f"The first call took {units.duration(first)}, and the time per call is not shown to be lower "
-            f"({units.speedup(measures.speedup.value, _half(measures.speedup))}).",
+            f"({units.speedup(measures.speedup.value, measures.speedup.spread)}).",
             remedy="Leave it eager, or compile only the part that takes the time.",
             source=FAQ,
         )
@@ -162,8 +161,8 @@ def autotune_not_worth_it(case: Case) -> Iterator[Advice]:
             yield Advice(
                 code="autotune_not_worth_it",
                 title="Autotuning found no provable gain",
-                evidence=f"{case.run.label} {units.speedup(own.value, _half(own))} after {units.duration(first)}, "
-                f"{other.label} {units.speedup(figures.speedup.value, _half(figures.speedup))} after "
+                evidence=f"{case.run.label} {units.speedup(own.value, own.spread)} after {units.duration(first)}, "
+                f"{other.label} {units.speedup(figures.speedup.value, figures.speedup.spread)} after "
                 f"{units.duration(figures.cold_first_call_s)}.",
                 remedy=f"Use {other.label}.",
                 source=COMPILE,
@@ -205,26 +204,6 @@ def cache_bypassed(case: Case) -> Iterator[Advice]:
         )
 
 
-def processes_disagree(case: Case) -> Iterator[Advice]:
-    """Two processes measured two different speedups."""
-    if case.measures.processes_disagree:
-        parts = ", ".join(
-            f"{start} {units.speedup(row.value, _half(row))}" for start, row in case.measures.process_speedups
-        )
-        yield Advice(
-            code="processes_disagree",
-            title="The two processes disagree",
-            evidence=f"Their own intervals exclude each other: {parts}.",
-            remedy="Close other programs, fix clocks and threads, or raise the budget; the interval covers both.",
-            source=KALIBERA,
-            severity="note",
-        )
-
-
-def _half(interval: statistics.Interval) -> float:
-    return (interval.high - interval.low) / 2
-
-
 RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (
     results_differ,
     cudagraph_skipped,
@@ -235,5 +214,4 @@ RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (
     never_pays,
     autotune_not_worth_it,
     cache_bypassed,
-    processes_disagree,
 )
