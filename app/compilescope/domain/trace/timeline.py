@@ -31,7 +31,11 @@ class Timeline:
         # torch's own stamp is finer than a header's, and never before the process began
         at = max(tick.seconds - self._origin, 0.0)
         opened = self._open.setdefault(record.thread, [])
-        began = opened.append(tick) if tick.state == "B" else _pop(opened, tick.name)
+        began = None
+        if tick.state == "B":
+            opened.append(tick)
+        else:
+            began = _pop(opened, tick.name)
         duration = tick.seconds - began.seconds if began else None
         phase = e.Phase(
             name=tick.name,

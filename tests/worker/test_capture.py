@@ -1,0 +1,196 @@
+"""Listening to the compiler: complete, cheap, and never in the way of what is compiled."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from compilescope.domain import events as e
+from compilescope.domain.trace import read_text, read_trace, translate
+from compilescope.domain.workload import Job, Measurement, Workload
+
+if TYPE_CHECKING:
+    from conftest import Told
+
+    from compilescope.worker.capture import Capture
+
+TRACE = "torch.__trace"
+START = {"dynamo_start": {"stack": []}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+BREAKING = '''"""Breaks once, and is called with two batch sizes."""
+import itertools
+import torch
+from torch import nn
+
+SIZES = itertools.cycle([4, 6])
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(8, 8)
+
+    def forward(self, x):
+        x = torch.relu(self.one(x))
+        if x.sum() > 0:
+            x = x * 2
+        return x + 1
+
+def get_inputs():
+    return [torch.randn(next(SIZES), 8)]
+'''
+
+
+@pytest.fixture
+def told() -> list[e.Event]:
+    return []
+
+
+@pytest.fixture
+def capture(told: list[e.Event], tmp_path: Path) -> Iterator[Capture]:
+    from compilescope.worker.capture import Capture
+
+    capture = Capture(told.append, lambda: 1.5, str(tmp_path / "trace.log"))
+    capture.install()
+    told.clear()
+    yield capture
+    capture.finish()
+
+
+def say(metadata: dict[str, Any], payload: str | None = None) -> None:
+    logging.getLogger(TRACE).debug("", extra={"metadata": metadata, "payload": payload})
+
+
+@pytest.mark.usefixtures("capture")
+def test_that_an_error_of_ours_becomes_one_warning_and_reaches_nobody(told: list[e.Event]) -> None:
+    for _ in range(2):
+        say({"dynamo_start": None, "frame_id": 0, "frame_compile_id": 0})
+
+    assert [(event.type, getattr(event, "code", "")) for event in told] == [("warning", "capture")]
+
+
+def test_that_compiles_are_counted_for_those_who_must_notice_one(capture: Capture) -> None:
+    for _ in range(2):
+        say(START)
+
+    assert capture.compiles_seen == 2
+
+
+def test_that_what_compiles_during_a_pause_is_no_part_of_the_story(capture: Capture, told: list[e.Event]) -> None:
+    capture.pause()
+    say(START)
+    capture.resume()
+
+    assert (told, capture.compiles_seen) == ([], 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_that_a_forked_child_writes_and_tells_nothing(capture: Capture, told: list[e.Event], tmp_path: Path) -> None:
+    child = os.fork()
+    if child == 0:
+        say(START)
+        os._exit(len(told))
+    _, status = os.waitpid(child, 0)
+    say(START)
+    capture.finish()
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert [record.kind for record in read_trace(tmp_path / "trace.log") if record.kind != "str"] == ["dynamo_start"]
+
+
+@pytest.mark.usefixtures("capture")
+def test_that_a_message_of_a_logger_and_its_parents_is_told_once(told: list[e.Event]) -> None:
+    logger = logging.getLogger("torch._inductor.cudagraph_utils.__cudagraphs")
+
+    logger.warning("skipping cudagraphs due to mutated inputs (1 instances)")
+
+    assert [event.type for event in told] == ["cudagraph"]
+
+
+def test_that_no_handler_is_left_behind(capture: Capture) -> None:
+    names = (TRACE, "torch._inductor", "torch._dynamo.convert_frame")
+    during = sum(len(logging.getLogger(name).handlers) for name in names)
+
+    capture.finish()
+
+    assert during - sum(len(logging.getLogger(name).handlers) for name in names) == len(names)
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Told, Path]]:
+    """A cold process with Inductor that wrote its trace."""
+    folder = tmp_path_factory.mktemp("traced")
+    script, trace, cache = folder / "model.py", folder / "trace.log", folder / "cache"
+    script.write_text(BREAKING)
+    from worker.conftest import collect, start
+
+    job = Job(
+        run=uuid.uuid4().hex,
+        workload=Workload(script=str(script), device="cpu"),
+        measurement=Measurement(budget_s=0.2),
+        trace=str(trace),
+    )
+    yield collect(start(job, cache=str(cache))), trace
+
+
+@pytest.mark.slow
+def test_that_listening_takes_at_most_a_twentieth_of_a_cold_first_call(traced: tuple[Told, Path]) -> None:
+    (first,) = (event for event in traced[0].all(e.FirstCall) if event.side == "compiled")
+
+    assert first.capture_s is not None
+    assert 0 < first.capture_s <= 0.05 * first.duration_s
+
+
+@pytest.mark.slow
+def test_that_the_written_trace_tells_the_same_story_as_the_live_one(traced: tuple[Told, Path]) -> None:
+    told, trace = traced
+    kinds = (e.Compile, e.GraphBreak, e.Recompile, e.Symbol, e.Cache, e.Kernel, e.Text)
+
+    def bare(events: list[e.Event]) -> list[e.Event]:
+        return [replace(event, at=0.0, thread=None) for event in events if isinstance(event, kinds)]
+
+    # only a live run knows which frames belong to the program that compiles
+    live = [replace(event, stack=()) if isinstance(event, e.GraphBreak) else event for event in bare(told.events)]
+    read = [
+        replace(event, stack=()) if isinstance(event, e.GraphBreak) else event for event in bare(list(translate(trace)))
+    ]
+    assert live == read
+    assert {type(event) for event in live} == set(kinds)
+
+
+@pytest.mark.slow
+def test_that_every_payload_in_the_written_trace_keeps_its_checksum(traced: tuple[Told, Path]) -> None:
+    checked = 0
+    for record in read_trace(traced[1]):
+        if expected := record.metadata.get("has_payload"):
+            assert hashlib.md5(record.payload.encode()).hexdigest() == expected
+            checked += 1
+
+    assert checked > 100
+
+
+@pytest.mark.slow
+def test_that_texts_of_a_live_run_are_read_from_where_its_events_point(traced: tuple[Told, Path]) -> None:
+    texts = {event.kind: read_text(event.file, event.offset, event.length) for event in traced[0].all(e.Text)}
+
+    assert "def forward(self" in texts["dynamo_graph"]
+    assert "async_compile" in texts["output_code"]
+    assert texts["guards"].lstrip().startswith("TREE_GUARD_MANAGER")
+
+
+@pytest.mark.slow
+def test_that_a_live_run_tells_break_and_recompile_at_the_scripts_lines(traced: tuple[Told, Path]) -> None:
+    told = traced[0]
+    (recompile,) = (event for event in told.all(e.Recompile) if event.source == "x" and event.compile_id == "0/1")
+
+    assert {(event.id, event.line, event.function, len(event.stack)) for event in told.all(e.GraphBreak)} == {
+        ("GB0170", 15, "forward", 1)
+    }
+    assert (recompile.dimension, recompile.expected, recompile.actual) == (0, "4", "6")
+    assert any(event.places and event.places[0].line == 14 for event in told.all(e.Kernel))
