@@ -28,6 +28,14 @@ CREATE TABLE comparisons (
     tags TEXT NOT NULL DEFAULT '[]',
     notes TEXT NOT NULL DEFAULT '',
     words TEXT NOT NULL DEFAULT '',
+    runs INTEGER NOT NULL DEFAULT 0,
+    finished INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    unfinished INTEGER NOT NULL DEFAULT 0,
+    best_label TEXT NOT NULL DEFAULT '',
+    best_speedup REAL,
+    torch TEXT,
+    device TEXT,
     deleted_at REAL,
     source TEXT
 );

@@ -22,9 +22,7 @@ from compilescope.store.records import (
     Request,
     RunRow,
     Unfinished,
-    comparison_row,
     folded,
-    run_row,
     stored_request,
     summary_of,
 )
@@ -119,14 +117,14 @@ class History:
     def comparisons(self, search: str = "", limit: int = 10_000) -> list[ComparisonRow]:
         """Comparisons, newest first, that hold every word of `search` in their title, script, tags, notes, labels …"""
         words = search.casefold().split()
-        query = statements.LIST.format(search="AND instr(c.words, ?) " * len(words))
-        return [comparison_row(row) for row in self._rows(query, *words, limit)]
+        query = statements.LIST.format(search="AND instr(words, ?) " * len(words))
+        return [ComparisonRow._make(row) for row in self._rows(query, *words, limit)]
 
     def runs(self, comparison_id: str | None = None, limit: int = 10_000) -> list[RunRow]:
         """Stored runs: of one comparison in its order, or of all, newest comparison first."""
         where = "c.deleted_at IS NULL" if comparison_id is None else "c.id = ?"
         given = () if comparison_id is None else (comparison_id,)
-        return [run_row(row) for row in self._rows(statements.RUNS.format(where=where), *given, limit)]
+        return [RunRow._make(row) for row in self._rows(statements.RUNS.format(where=where), *given, limit)]
 
     def load(self, comparison_id: str) -> Comparison:
         """The comparison as it was, its runs folded from their stored events."""
@@ -165,8 +163,7 @@ class History:
 
     def unfinished(self) -> list[Unfinished]:
         """Comparisons whose application ended before they did, and the runs that would complete them."""
-        query = statements.RUNS.format(where="c.deleted_at IS NULL AND r.state = 'interrupted'")
-        rows = self._rows(query, 10_000)
+        rows = self._rows(statements.UNFINISHED)
         found: dict[str, list[sqlite3.Row]] = {}
         for row in rows:
             found.setdefault(row["comparison_id"], []).append(row)
@@ -202,13 +199,11 @@ class History:
     def purge(self, older_than_s: float = 7 * 86400.0) -> None:
         """Remove for good what was deleted so long ago."""
         before = time.time() - older_than_s
-        self._execute("DELETE FROM comparisons WHERE deleted_at < ?", before)
+        self._recorder.submit(lambda connection: statements.purge(connection, before))
 
     def dismiss_unfinished(self, comparison_id: str) -> None:
         """The comparison stays as it is: its interrupted runs are not offered again."""
-        self._execute(
-            "UPDATE runs SET state = 'over' WHERE comparison_id = ? AND state = 'interrupted'", comparison_id
-        )
+        self._recorder.submit(lambda connection: statements.dismiss_unfinished(connection, comparison_id))
 
     def export(self, comparison_id: str, file: Path) -> None:
         """Write one comparison as a file that `import_` reads, here or elsewhere. It holds the script's source."""
@@ -231,16 +226,10 @@ class History:
         living = {self._session.id} | self._session.others(connection)
         statements.mark_interrupted(connection, living)
 
-    def _execute(self, statement: str, *values: object) -> None:
-        def execute(connection: sqlite3.Connection) -> None:
-            connection.execute(statement, values)
-
-        self._recorder.submit(execute)
-
     def _change(self, comparison_id: str, values: Mapping[str, object]) -> None:
         def change(connection: sqlite3.Connection) -> None:
             statements.update(connection, "comparisons", comparison_id, values)
-            statements.index_words(connection, comparison_id)
+            statements.summarise(connection, comparison_id)
 
         self._recorder.submit(change)
 

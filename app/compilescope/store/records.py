@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
@@ -46,15 +46,17 @@ class StoredRequest:
     python: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparisonRow:
-    """One line of the history. `best_label` and `best_speedup`: the fastest run that is faster than eager."""
+class ComparisonRow(NamedTuple):
+    """One line of the history. `best_label` and `best_speedup`: the fastest run that is faster than eager.
+
+    A tuple and no dataclass, since ten thousand are made for a keystroke in the search field.
+    """
 
     id: str
     created: float
     title: str
     script: str
-    tags: tuple[str, ...]
+    tags_json: str
     notes: str
     runs: int
     finished: int
@@ -65,17 +67,20 @@ class ComparisonRow:
     torch: str | None
     device: str | None
 
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(json.loads(self.tags_json))
 
-@dataclass(frozen=True, kw_only=True)
-class RunRow:
-    """One stored run. `state`: queued, running, over. Times in seconds."""
+
+class RunRow(NamedTuple):
+    """One stored run, with its comparison's title. `state`: queued, running, interrupted, over. Times in seconds."""
 
     id: str
     comparison_id: str
     title: str
     label: str
-    config: Config
-    workload: Workload
+    config_json: str
+    workload_json: str
     state: str
     outcome: str | None
     began: float | None
@@ -89,6 +94,14 @@ class RunRow:
     torch: str | None
     device: str | None
 
+    @property
+    def config(self) -> Config:
+        return Config.from_json(json.loads(self.config_json))
+
+    @property
+    def workload(self) -> Workload:
+        return Workload.from_json(json.loads(self.workload_json))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Unfinished:
@@ -98,32 +111,6 @@ class Unfinished:
     title: str
     script: str
     requests: tuple[StoredRequest, ...]
-
-
-def comparison_row(row: sqlite3.Row) -> ComparisonRow:
-    return ComparisonRow(
-        id=row["id"],
-        created=row["created"],
-        title=row["title"],
-        script=row["script"],
-        tags=tuple(json.loads(row["tags"])),
-        notes=row["notes"],
-        runs=row["runs"] or 0,
-        finished=row["finished"] or 0,
-        failed=row["failed"] or 0,
-        unfinished=row["unfinished"] or 0,
-        best_label=row["label"] if row["best"] is not None else "",
-        best_speedup=row["best"],
-        torch=row["torch"],
-        device=row["device"],
-    )
-
-
-def run_row(row: sqlite3.Row) -> RunRow:
-    plain = {key: row[key] for key in row.keys() if key in RunRow.__dataclass_fields__}  # noqa: SIM118
-    plain["config"] = Config.from_json(json.loads(row["config"]))
-    plain["workload"] = Workload.from_json(json.loads(row["workload"]))
-    return RunRow(**plain)
 
 
 def request_json(request: Request) -> str:

@@ -29,22 +29,30 @@ INTERRUPTED = e.Ended(
 )
 
 LIST = """
-SELECT c.id, c.created, c.title, c.script, c.tags, c.notes,
-    r.runs, r.finished, r.failed, r.unfinished, r.best, r.label, r.torch, r.device
-FROM comparisons AS c LEFT JOIN (
-    SELECT comparison_id, count(*) AS runs, sum(outcome = 'finished') AS finished,
-        sum(outcome IN ('failed', 'crashed', 'timed_out')) AS failed, sum(state != 'over') AS unfinished,
-        -- with one max(), the columns beside it come from the row that holds the maximum
-        max(CASE WHEN verdict = 'faster' THEN speedup END) AS best, label, torch, device
-    FROM runs GROUP BY comparison_id
-) AS r ON r.comparison_id = c.id
-WHERE c.deleted_at IS NULL {search}
-ORDER BY c.created DESC, c.id LIMIT ?
+SELECT id, created, title, script, tags, notes, runs, finished, failed, unfinished, best_label, best_speedup,
+    torch, device
+FROM comparisons WHERE deleted_at IS NULL {search} ORDER BY created DESC, id LIMIT ?
 """
 
 RUNS = """
-SELECT r.*, c.title, c.script FROM runs AS r JOIN comparisons AS c ON c.id = r.comparison_id
+SELECT r.id, r.comparison_id, c.title, r.label, r.config, r.workload, r.state, r.outcome, r.began, r.ended,
+    r.eager_s, r.compiled_s, r.speedup, r.speedup_low, r.speedup_high, r.verdict, r.torch, r.device
+FROM runs AS r JOIN comparisons AS c ON c.id = r.comparison_id
 WHERE {where} ORDER BY c.created DESC, c.id, r.position LIMIT ?
+"""
+
+UNFINISHED = """
+SELECT r.*, c.title, c.script FROM runs AS r JOIN comparisons AS c ON c.id = r.comparison_id
+WHERE c.deleted_at IS NULL AND r.state = 'interrupted' ORDER BY c.created DESC, c.id, r.position
+"""
+
+SUMMARY = """
+SELECT count(*) AS runs, coalesce(sum(outcome = 'finished'), 0) AS finished,
+    coalesce(sum(outcome IN ('failed', 'crashed', 'timed_out')), 0) AS failed,
+    coalesce(sum(state != 'over'), 0) AS unfinished,
+    -- with one max(), the columns beside it come from the row that holds the maximum
+    max(CASE WHEN verdict = 'faster' THEN speedup END) AS best_speedup, label AS best_label, torch, device
+FROM runs WHERE comparison_id = ?
 """
 
 
@@ -81,7 +89,7 @@ def insert_comparison(
     insert(connection, "comparisons", row)
     for position, values in enumerate(runs):
         insert(connection, "runs", dict(values) | {"position": position})
-    index_words(connection, str(row["id"]))
+    summarise(connection, str(row["id"]))
 
 
 def append_run(connection: sqlite3.Connection, values: Mapping[str, object]) -> None:
@@ -90,7 +98,7 @@ def append_run(connection: sqlite3.Connection, values: Mapping[str, object]) -> 
         "SELECT coalesce(max(position), -1) + 1 FROM runs WHERE comparison_id = ?", (comparison_id,)
     ).fetchone()[0]
     insert(connection, "runs", dict(values) | {"position": position})
-    index_words(connection, comparison_id)
+    summarise(connection, comparison_id)
 
 
 def begin_run(connection: sqlite3.Connection, run_id: str, session_id: str, began: float) -> None:
@@ -99,15 +107,20 @@ def begin_run(connection: sqlite3.Connection, run_id: str, session_id: str, bega
     connection.execute("DELETE FROM recordings WHERE run_id = ?", (run_id,))
     values = {"state": "running", "outcome": None, "began": began, "ended": None, "session_id": session_id}
     update(connection, "runs", run_id, values)
+    _summarise_owner(connection, run_id)
 
 
 def end_run(connection: sqlite3.Connection, run_id: str, values: Mapping[str, object]) -> None:
     """Fill a run's row and seal its recording."""
     update(connection, "runs", run_id, values)
     seal(connection, run_id)
+    _summarise_owner(connection, run_id)
+
+
+def _summarise_owner(connection: sqlite3.Connection, run_id: str) -> None:
     owner = connection.execute("SELECT comparison_id FROM runs WHERE id = ?", (run_id,)).fetchone()
     if owner:
-        index_words(connection, owner[0])
+        summarise(connection, owner[0])
 
 
 def drop_queued(connection: sqlite3.Connection, comparison_id: str) -> None:
@@ -117,23 +130,36 @@ def drop_queued(connection: sqlite3.Connection, comparison_id: str) -> None:
         "DELETE FROM comparisons WHERE id = ? AND NOT EXISTS (SELECT 1 FROM runs WHERE comparison_id = ?)",
         (comparison_id, comparison_id),
     )
+    summarise(connection, comparison_id)
 
 
-def index_words(connection: sqlite3.Connection, comparison_id: str) -> None:
-    """Write anew the text that the search looks in."""
+def dismiss_unfinished(connection: sqlite3.Connection, comparison_id: str) -> None:
+    connection.execute(
+        "UPDATE runs SET state = 'over' WHERE comparison_id = ? AND state = 'interrupted'", (comparison_id,)
+    )
+    summarise(connection, comparison_id)
+
+
+def purge(connection: sqlite3.Connection, before: float) -> None:
+    connection.execute("DELETE FROM comparisons WHERE deleted_at < ?", (before,))
+
+
+def summarise(connection: sqlite3.Connection, comparison_id: str) -> None:
+    """Write anew what the list shows of a comparison's runs, and the text that the search looks in."""
     row = connection.execute(
         "SELECT title, script, tags, notes FROM comparisons WHERE id = ?", (comparison_id,)
     ).fetchone()
     if row is None:
         return
+    summary = dict(connection.execute(SUMMARY, (comparison_id,)).fetchone())
+    if summary["best_speedup"] is None:
+        summary["best_label"] = ""
     runs = connection.execute(
         "SELECT DISTINCT label, verdict, outcome, torch, device FROM runs WHERE comparison_id = ?", (comparison_id,)
     ).fetchall()
     words = [row["title"], row["script"], *json.loads(row["tags"]), row["notes"]]
     words += sorted({str(value) for run in runs for value in run if value is not None})
-    connection.execute(
-        "UPDATE comparisons SET words = ? WHERE id = ?", ("\n".join(words).casefold(), comparison_id)
-    )
+    update(connection, "comparisons", comparison_id, summary | {"words": "\n".join(words).casefold()})
 
 
 def mark_interrupted(connection: sqlite3.Connection, living: Set[str]) -> None:
@@ -146,6 +172,7 @@ def mark_interrupted(connection: sqlite3.Connection, living: Set[str]) -> None:
             _close(connection, row)
         else:
             update(connection, "runs", row["id"], {"state": "interrupted"})
+            summarise(connection, row["comparison_id"])
     gone = [row[0] for row in connection.execute("SELECT id FROM sessions").fetchall() if row[0] not in living]
     connection.executemany("DELETE FROM sessions WHERE id = ?", [(session,) for session in gone])
 
@@ -171,7 +198,7 @@ def insert_archive(connection: sqlite3.Connection, comparison_id: str, archive: 
         insert(connection, "runs", dict(run.values) | values)
         blob = zlib.compress("\n".join(run.lines).encode(), 6)
         insert(connection, "recordings", {"run_id": run_id, "lines": blob})
-    index_words(connection, comparison_id)
+    summarise(connection, comparison_id)
 
 
 def source_of(script: str) -> str | None:
