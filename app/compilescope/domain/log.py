@@ -41,7 +41,7 @@ _AT_START = re.compile(
     rb"(?=[\[VDIWEFC])(?:\[rank\d+\]:\s?)?(?:"
     rb"\[?([VDIWEFC])\d{4} \d\d:\d\d"  # torch and glog: W1129 12:34:56.789000 …
     rb"|\[([VDIWEF]) \S+:\d+\])"  # c10: [W TensorImpl.cpp:12]
-    rb"|(?=[\[<(TDINWECF])[\[<(]?" + _NAMED + rb"(?:[\]>):]|\s-\s|\s+\||$)"
+    rb"|(?=[\[<(TDINWECF])[\[<(]?" + _NAMED + rb"(?:[\]>):\s]|$)"
     rb"|(?=[\[(\d])[\[(]?\d{2,4}[-/:]\d\d[-/:.\d][^\n]{0,80}?[\s\[|:-]" + _NAMED + rb"[\]\s|:-]"  # after a time
     rb"|(Traceback \(most recent call last\)|During handling of the above|The above exception was the direct"
     rb"|from user code:|[Ff]atal\b|Segmentation fault|Aborted|terminate called|[Ee]rror[: ])"

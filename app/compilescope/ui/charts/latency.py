@@ -15,11 +15,14 @@ from compilescope.ui.charts.legend import CIRCLE, TRIANGLE, Key
 from compilescope.ui.charts.plot import Plot
 from compilescope.ui.charts.points import Points
 from compilescope.ui.charts.scale import unit_for
+from compilescope.ui.charts.ticks import rounded_up
 from compilescope.ui.theme import Theme
 
 SIDES = (EAGER, COMPILED)
 _MARKERS = {EAGER: CIRCLE, COMPILED: TRIANGLE}
 _MOST_MARKERS = 400
+# a sample slower than this many times the 95th percentile does not flatten all others
+_TALL = 1.6
 _NO_RUN = "Choose a run to see what a call takes, eager and compiled."
 _NO_SAMPLES = "Samples appear here as soon as the timing starts."
 _NEVER_TIMED = "This run ended before anything was timed."
@@ -33,7 +36,9 @@ class LatencyChart(Plot):
         self._run: Run | None = None
         self._points = Points()
         self._unit = unit_for(1e-3)
+        self._fitted = (0.0, 0.0)
         self._curves: dict[tuple[int, str], Any] = {}
+        self._drawn: dict[tuple[int, str], object] = {}
         self._borders: list[Any] = []
         self._keys_by_side = {side: Key(side, _MARKERS[side]) for side in SIDES}
         for key in self._keys_by_side.values():
@@ -49,7 +54,9 @@ class LatencyChart(Plot):
         for item in (*self._curves.values(), *self._borders):
             self.plot.removeItem(item)
         self._curves.clear()
+        self._drawn.clear()
         self._borders.clear()
+        self._fitted = (0.0, 0.0)
         self.fit()
         self.refresh()
 
@@ -70,9 +77,12 @@ class LatencyChart(Plot):
         self.label("left", f"{self._unit.name} per call")
         with_markers = self._points.count <= _MOST_MARKERS
         for (process, side), buffer in self._points.series.items():
-            curve = self._curve(process, side)
-            curve.setSymbol(_MARKERS[side] if with_markers else None)
-            curve.setData(buffer.x, buffer.y * self._unit.per_second)
+            state = (buffer.count, self._unit, with_markers)
+            if self._drawn.get((process, side)) != state:
+                self._drawn[process, side] = state
+                curve = self._curve(process, side)
+                curve.setSymbol(_MARKERS[side] if with_markers else None)
+                curve.setData(buffer.x, buffer.y * self._unit.per_second)
         self._draw_borders()
         for side, key in self._keys_by_side.items():
             key.set_value(f"median {units.duration(medians[side])}" if side in medians else "")
@@ -110,7 +120,7 @@ class LatencyChart(Plot):
     def _draw_borders(self) -> None:
         for index in range(len(self._borders), len(self._points.begins)):
             process = self._run.processes[index].start if self._run else ""
-            beside = {"position": 0.98, "anchors": [(0, 0), (0, 0)]}
+            beside = {"position": 0.06, "anchors": [(0, 0), (0, 0)]}
             border = pg.InfiniteLine(self._points.begins[index], label=f"{process} process", labelOpts=beside)
             self._borders.append(border)
             self._paint_border(border)
@@ -123,15 +133,20 @@ class LatencyChart(Plot):
 
     def fit_range(self) -> None:
         values = self._points.side(EAGER), self._points.side(COMPILED)
-        tops = [min(np.max(side), 1.6 * np.quantile(side, 0.95)) for side in values if len(side)]
+        tops = [min(np.max(side), _TALL * np.quantile(side, 0.95)) for side in values if len(side)]
         if not tops:
             return
-        top = float(max(tops)) * 1.12
-        above = int(sum(np.count_nonzero(side > top) for side in values))
+        # round ends, so that axes are drawn anew now and then and not ten times a second
+        top = rounded_up(float(max(tops)) * 1.08 * self._unit.per_second, 20)
+        above = int(sum(np.count_nonzero(side * self._unit.per_second > top) for side in values))
         self.show_note(f"{units.plural(above, 'slower sample')} above" if above else "")
-        self.plot.setRange(
-            xRange=(0, max(self._points.end, 1.0)), yRange=(0, top * self._unit.per_second), padding=0, update=True
-        )
+        is_over = self._run is not None and self._run.is_over
+        end = max(self._points.end if is_over else rounded_up(self._points.end, 10), 1.0)
+        if (end, top) != self._fitted:
+            self._fitted = (end, top)
+            self.plot.setRange(xRange=(0, end), yRange=(0, top), padding=0)
+        # else it would find out while it paints, and paint twice
+        self.plot.getViewBox().prepareForPaint()
 
     def restyle(self) -> None:
         super().restyle()

@@ -17,6 +17,12 @@ def step_for(span: float, most: int) -> float:
     return next((factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * (1 - 1e-9)), 10 * power)
 
 
+def rounded_up(value: float, parts: int) -> float:
+    """The next multiple of a round step, of which there are at most so many up to the value."""
+    step = step_for(value, parts)
+    return math.ceil(value / step - 1e-9) * step
+
+
 def ticks(begin: float, end: float, most: int) -> list[float]:
     """Multiples of a round step from `begin` to `end`."""
     step = step_for(end - begin, most)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton, QWidget
 
 from compilescope.domain.errors import UsageError
 from compilescope.domain.log import Level
@@ -17,6 +17,43 @@ LEVELS = (
     ("Warnings and errors", Level.WARNING),
     ("Errors only", Level.ERROR),
 )
+
+
+class CountLabel(QWidget):
+    """A text that changes ten times a second: unlike QLabel it has the window laid out anew only to grow."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.text = ""
+        self._width = 0
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def set_text(self, text: str) -> None:
+        if text == self.text:
+            return
+        self.text = text
+        self.setAccessibleName(text)
+        needed = self.fontMetrics().horizontalAdvance(text)
+        if needed > self._width:
+            # some room to grow in
+            self._width = needed + 24
+            self.updateGeometry()
+        self.update()
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._width, self.fontMetrics().height() + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
+        shown = painter.fontMetrics().elidedText(self.text, Qt.TextElideMode.ElideRight, self.width())
+        painter.drawText(self.rect(), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), shown)
+        painter.end()
 
 
 class LogBar(QWidget):
@@ -52,8 +89,7 @@ class LogBar(QWidget):
         self._follow.setChecked(follows)
 
     def show_count(self, text: str) -> None:
-        if text != self._count.text():
-            self._count.setText(text)
+        self._count.set_text(text)
 
     def show_problem(self, text: str) -> None:
         self._problem.setText(text)
@@ -72,7 +108,7 @@ class LogBar(QWidget):
         self._level.setAccessibleName("Levels to show")
         for text, level in LEVELS:
             self._level.addItem(text, level)
-        self._count = QLabel()
+        self._count = CountLabel()
         self._count.setObjectName("log.count")
         self._problem = QLabel(wordWrap=True)
         self._problem.setObjectName("log.problem")

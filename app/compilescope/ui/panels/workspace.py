@@ -43,9 +43,9 @@ class Workspace(QWidget):
         recompiles = sum(row.count for row in story.recompiles.values()) if story else 0
         self.comparison.setVisible(has_runs)
         for pane in (self.timing, self.timeline, self.breaks):
-            self.tabs.setTabVisible(self.tabs.indexOf(pane), has_runs)
+            self._show_tab(pane, has_runs)
         has_recompiles = bool(story and (story.recompiles or story.recompile_limits))
-        self.tabs.setTabVisible(self.tabs.indexOf(self.recompiles), has_recompiles)
+        self._show_tab(self.recompiles, has_recompiles)
         self._name_tab(self.breaks, "Graph breaks", breaks)
         self._name_tab(self.recompiles, "Recompiles", recompiles)
         self._show_log()
@@ -98,7 +98,15 @@ class Workspace(QWidget):
         self.log.setVisible(self._shows_log and (bool(self._state.runs) or self._state.inspection_error is not None))
 
     def _name_tab(self, pane: QWidget, title: str, count: int) -> None:
-        self.tabs.setTabText(self.tabs.indexOf(pane), f"{title}  {count}" if count else title)
+        index, text = self.tabs.indexOf(pane), f"{title}  {count}" if count else title
+        # even the same text again makes Qt lay out and paint the whole window anew
+        if self.tabs.tabText(index) != text:
+            self.tabs.setTabText(index, text)
+
+    def _show_tab(self, pane: QWidget, is_shown: bool) -> None:
+        index = self.tabs.indexOf(pane)
+        if self.tabs.isTabVisible(index) != is_shown:
+            self.tabs.setTabVisible(index, is_shown)
 
     def _mark_source(self) -> None:
         run, path = self._state.shown, str(self.source.path or "")
