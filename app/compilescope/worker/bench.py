@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +12,10 @@ from typing import Any
 import torch
 
 from compilescope.domain.config import Config
-from compilescope.domain.events import FirstCall, Memory, Noise, Warning, WorkloadReady
+from compilescope.domain.events import FirstCall, Memory, Warning, WorkloadReady
 from compilescope.domain.scan import scan
 from compilescope.domain.workload import Job, Workload
-from compilescope.worker import compiling, environment, memory
+from compilescope.worker import compiling, environment, memory, noise
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
 from compilescope.worker.check import Checker
@@ -29,8 +28,10 @@ from compilescope.worker.loader import load
 from compilescope.worker.models import SHARED, Builder, Pair, has_lazy_parameters, storage_bytes
 from compilescope.worker.steps import Recipe, Side
 from compilescope.worker.timing import Plan, Timer
+from compilescope.worker.verdicts import Judge
 
 FEWEST_WARM_UPS, MOST_WARM_UPS = 3, 16
+MOST_LATE_COMPILES = 2
 STANCE = "force_eager"
 StageOf = Callable[[str], contextlib.AbstractContextManager[None]]
 
@@ -132,7 +133,7 @@ class Bench:
         with self._stage_of("eager"):
             self._eager = Side("eager", self._pair.eager, self._pair.eager, self._work)
             self._eager.stance = STANCE if self._script_compiles else None
-            self._first_call(self._eager, None)
+            self._first_call(self._eager)
 
     def _compile(self) -> None:
         with self._stage_of("compile"):
@@ -145,10 +146,11 @@ class Bench:
             call = compiling.compile_model(self._pair.compiled, self._config)
             self._compiled = Side("compiled", self._pair.compiled, call, self._work)
             self._eager.release()
-            self._first_call(self._compiled, self._eager)
+            self._first_call(self._compiled)
 
-    def _first_call(self, side: Side, other: Side | None) -> None:
-        step = side.bound(duplicate(self._inputs))
+    def _first_call(self, side: Side) -> None:
+        inputs = duplicate(self._inputs)
+        step = side.bound(inputs)
         seed_all(self._seed)
         is_compiled = side.name == "compiled"
 
@@ -167,19 +169,24 @@ class Bench:
                 capture_s=self._capture.end_call() if is_compiled else None,
             )
 
-        first, peak = memory.watch(side, other, "first_call", work)
+        # what is in use now is foreign: the other model, the script's tensors, the libraries' workspaces
+        self._foreign_bytes = memory.all_but(side, inputs)
+        watch = memory.Watch(side=side, when="first_call", foreign_bytes=self._foreign_bytes)
+        first, peak = watch.over(work)
         self._emit(first)
         self._emit(peak)
 
     def _warm_up(self) -> None:
         """At least three calls a side, and on until nothing is compiled any more; then each side's memory alone."""
         self._fixed = {side.name: duplicate(self._inputs) for side in (self._eager, self._compiled)}
-        compiles = self._warm_up_compiled()
-        if compiles > FEWEST_WARM_UPS:
+        foreign = memory.all_but(self._eager, self._fixed["eager"])
+        self._emit(self._steady_memory(self._eager, foreign))
+        self._eager.release()
+        if (compiles := self._warm_up_compiled()) > MOST_LATE_COMPILES:
             self._emit(_recompiling(compiles))
-        for side, other in ((self._eager, self._compiled), (self._compiled, self._eager)):
-            other.release()
-            self._emit(self._steady_memory(side, other))
+        # foreign is what was there before the compiled side's first call; what its CUDA graphs keep since is its own
+        foreign = self._foreign_bytes + memory.holding(self._fixed["eager"])
+        self._emit(self._steady_memory(self._compiled, foreign))
 
     def _warm_up_compiled(self) -> int:
         """Call until two calls in a row compile nothing; how many of the calls compiled."""
@@ -198,7 +205,7 @@ class Bench:
         self._compiled.synchronize()
         return compiles
 
-    def _steady_memory(self, side: Side, other: Side) -> Memory:
+    def _steady_memory(self, side: Side, foreign: int) -> Memory:
         step = side.bound(self._fixed[side.name])
 
         def work() -> None:
@@ -206,10 +213,11 @@ class Bench:
                 for _ in range(2):
                     step()
 
-        return memory.watch(side, other, "steady", work)[1]
+        return memory.Watch(side=side, when="steady", foreign_bytes=foreign).over(work)[1]
 
     def _measure(self) -> None:
-        self._emit(_noise())
+        before = noise.look(self._device)
+        self._emit(before)
         block = 0
         budget = self._job.measurement.budget_s / len(self._sizes)
         for shape, sizes in enumerate(self._sizes):
@@ -219,7 +227,10 @@ class Bench:
             timer = Timer(sides, self._emit, lambda: self._capture.compiles_seen, first_block=block)
             timer.run(Plan(budget_s=budget, interval=self._job.measurement.interval, shape=shape))
             block = timer.next_block
-        self._emit(_noise())
+        after = noise.look(self._device)
+        self._emit(after)
+        for doubt in noise.doubts(before, after):
+            self._emit(doubt)
 
     def _take_shape(self, sizes: Any) -> None:
         self._source.sizes = sizes
@@ -232,7 +243,9 @@ class Bench:
             for side in (self._eager, self._compiled):
                 if (busy := attempt(functools.partial(profile, side, self._fixed[side.name]), None)) is not None:
                     self._emit(busy)
-        for verdict in self._checker.verdicts(self._config, self._paused):
+        # the warm process has the compiled code of the cold one, and what it would compile anew is told already
+        judge = Judge(self._eager, self._compiled, self._config, self._paused)
+        for verdict in judge.verdicts(self._checker, may_compile=self._job.start == "cold"):
             self._emit(verdict)
 
     @contextlib.contextmanager
@@ -265,6 +278,7 @@ def _device(name: str | None) -> torch.device:
         count = torch.cuda.device_count() if attempt(torch.cuda.is_available, False) else 0
         if (device.index or 0) >= count:
             raise WorkerError(f"This machine has no device {name}.", hint="Choose another device; cpu always works.")
+        device = torch.device("cuda", device.index or 0)
         torch.cuda.set_device(device)
     return device
 
@@ -280,7 +294,3 @@ def _sizes(workload: Workload) -> list[dict[str, list[int]]]:
     chosen = {name: [list(size) for size in sizes] for name, sizes in (workload.inputs or {}).items() if sizes}
     count = max((len(sizes) for sizes in chosen.values()), default=1)
     return [{name: sizes[min(index, len(sizes) - 1)] for name, sizes in chosen.items()} for index in range(count)]
-
-
-def _noise() -> Noise:
-    return Noise(load_average=attempt(lambda: os.getloadavg()[0], None))

@@ -73,6 +73,13 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ),
 )
 
+# where no pattern fits: whose error it is
+_STAGE_HINTS = {
+    "load": "The script itself raises this as it is loaded, before anything is compiled; its traceback shows where.",
+    "eager": "The model raises this without torch.compile too; its traceback shows where.",
+    "compile": "The model runs without torch.compile, and fails with it; the traceback and the log tell more.",
+}
+
 
 class WorkerError(AppError):
     """A failure that the worker itself found; `type` stands for the exception's class."""
@@ -96,7 +103,7 @@ def describe(error: BaseException, stage: str, script: str | None) -> RunError:
         stage=stage,
         type=type(error).__name__,
         message=_message(error),
-        hint=_hint(error),
+        hint=_hint(error) or _STAGE_HINTS.get(stage, ""),
         traceback=_traceback(error),
         file=file,
         line=line,

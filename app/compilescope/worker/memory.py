@@ -4,43 +4,65 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 
 from compilescope.domain.events import Memory
+from compilescope.worker.inputs import Inputs, leaves
 from compilescope.worker.models import storage_bytes
 from compilescope.worker.steps import Side
 
 T = TypeVar("T")
 
 
-def watch(side: Side, other: Side | None, when: str, work: Callable[[], T]) -> tuple[T, Memory]:
-    """Run `work`, and tell the peak it reached."""
-    device = side.recipe.device
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-        torch.cuda.reset_peak_memory_stats(device)
-    else:
-        _reset_resident_peak()
-    result = work()
-    side.synchronize()
-    return result, _peaks(side, other, when)
+@dataclass(frozen=True, kw_only=True)
+class Watch:
+    """Watches one side. `foreign_bytes`: device memory that others hold meanwhile, which is left out."""
+
+    side: Side
+    when: str
+    foreign_bytes: int = 0
+
+    def over(self, work: Callable[[], T]) -> tuple[T, Memory]:
+        """Run `work`, and tell the peak that it reached."""
+        device = self.side.recipe.device
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+            torch.cuda.reset_peak_memory_stats(device)
+        else:
+            _reset_resident_peak()
+        result = work()
+        self.side.synchronize()
+        return result, self._peaks()
+
+    def _peaks(self) -> Memory:
+        device = self.side.recipe.device
+        if device.type != "cuda":
+            return Memory(side=self.side.name, when=self.when, rss_bytes=_resident_peak())
+        return Memory(
+            side=self.side.name,
+            when=self.when,
+            allocated_peak_bytes=max(torch.cuda.max_memory_allocated(device) - self.foreign_bytes, 0),
+            reserved_peak_bytes=max(torch.cuda.max_memory_reserved(device) - self.foreign_bytes, 0),
+            rss_bytes=_resident_peak(),
+        )
 
 
-def _peaks(side: Side, other: Side | None, when: str) -> Memory:
+def all_but(side: Side, *inputs: Inputs) -> int:
+    """Device memory in use that is not this side's own: the other model, its inputs, its CUDA graphs' pools."""
     device = side.recipe.device
     if device.type != "cuda":
-        return Memory(side=side.name, when=when, rss_bytes=_resident_peak())
-    foreign = 0 if other is None or other.model is side.model else storage_bytes(other.held())
-    return Memory(
-        side=side.name,
-        when=when,
-        allocated_peak_bytes=max(torch.cuda.max_memory_allocated(device) - foreign, 0),
-        reserved_peak_bytes=max(torch.cuda.max_memory_reserved(device) - foreign, 0),
-        rss_bytes=_resident_peak(),
-    )
+        return 0
+    own = storage_bytes(side.held()) + sum(map(holding, inputs))
+    return max(torch.cuda.memory_allocated(device) - own, 0)
+
+
+def holding(inputs: Inputs) -> int:
+    """Memory of one set of inputs."""
+    return storage_bytes(leaf for _, leaf in leaves(inputs.tree, "") if isinstance(leaf, torch.Tensor))
 
 
 def _reset_resident_peak() -> None:

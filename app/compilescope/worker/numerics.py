@@ -155,7 +155,7 @@ class Accuracy:
         return self.compiled / self.eager if self.eager > 0 else None
 
 
-def accuracy(reference: Any, eager: Any, compiled: Any) -> Accuracy | None:
+def accuracy(reference: Any, eager: Any, compiled: Any, *, is_half: bool) -> Accuracy | None:
     """The two sides' errors against a reference of double precision, over the worst part; None where it has no such."""
     truth, mine, theirs = (dict(leaves(value, "")) for value in (reference, eager, compiled))
     rows = []
@@ -165,11 +165,12 @@ def accuracy(reference: Any, eager: Any, compiled: Any) -> Accuracy | None:
             continue
         if not one.is_floating_point() or exact.shape != one.shape or exact.dtype is not torch.float64:
             continue
-        rows.append(_errors(exact.detach(), one.detach(), two.detach()))
+        half = is_half or one.dtype in (torch.float16, torch.bfloat16)
+        rows.append(_errors(exact.detach(), one.detach(), two.detach(), is_half=half))
     return max(rows, key=lambda row: row.compiled - row.factor * row.eager - row.floor, default=None)
 
 
-def _errors(exact: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> Accuracy:
+def _errors(exact: torch.Tensor, one: torch.Tensor, two: torch.Tensor, *, is_half: bool) -> Accuracy:
     sums = [0.0, 0.0, 0.0]
     for part, eager, compiled in pieces(exact, one, two):
         good = part.isfinite() & eager.isfinite() & compiled.isfinite()
@@ -178,10 +179,30 @@ def _errors(exact: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> Accura
         sums[1] += float((compiled - part).square().sum())
         sums[2] += float(part.square().sum())
     count = max(exact.numel(), 1)
-    is_half = one.dtype in (torch.float16, torch.bfloat16)
     return Accuracy(
         eager=math.sqrt(sums[0] / count),
         compiled=math.sqrt(sums[1] / count),
         floor=(1e-3 if is_half else 1e-4) * math.sqrt(sums[2] / count),
         factor=3.0 if is_half else 2.0,
     )
+
+
+def relative_error(expected: Any, actual: Any) -> float | None:
+    """Root mean square of the difference over that of the values, of the worst part; None where nothing compares."""
+    mine, theirs = dict(leaves(expected, "")), dict(leaves(actual, ""))
+    shares = []
+    for path, one in mine.items():
+        two = theirs.get(path)
+        if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor) and one.is_floating_point():
+            shares.append(_share(one.detach(), two.detach()))
+    return max(shares, default=None)
+
+
+def _share(one: torch.Tensor, two: torch.Tensor) -> float:
+    gap = size = 0.0
+    for left, right in pieces(one, two):
+        good = left.isfinite() & right.isfinite()
+        left, right = left[good].double(), right[good].double()
+        gap += float((left - right).square().sum())
+        size += float(left.square().sum())
+    return math.sqrt(gap / size) if size else 0.0 if not gap else math.inf

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
+from compilescope.domain.statistics import expected_half_width
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Side
 
@@ -75,7 +75,7 @@ class Timer:
         self._block = first_block
         self._told = first_block
         self._shape = 0
-        self._ratios: list[float] = []
+        self._pairs: tuple[list[float], list[float]] = ([], [])
         self._voids = 0
 
     @property
@@ -112,15 +112,15 @@ class Timer:
             now = time.perf_counter()
             if now - told >= CHUNK_S:
                 self._tell()
+                if now - began >= least and self._is_narrow(plan.interval):
+                    return "interval"
                 gc.collect(0)
                 told = time.perf_counter()
             if self._voids >= VOIDS_IN_A_ROW:
                 self._warn_of_recompiles()
                 return self._finish("budget")
-            if now - began >= budget and (len(self._ratios) >= 2 or now - began >= 3 * budget):
+            if now - began >= budget and (len(self._pairs[0]) >= 2 or now - began >= 3 * budget):
                 return self._finish("budget")
-            if now - began >= least and self._is_narrow(plan.interval):
-                return self._finish("interval")
 
     def _finish(self, stop: str) -> str:
         self._tell()
@@ -152,7 +152,8 @@ class Timer:
             return
         self._voids = 0
         if all(block.seconds > 0 for block in blocks):
-            self._ratios.append(math.log(blocks[0].seconds / blocks[-1].seconds))
+            for series, block in zip(self._pairs, (blocks[0], blocks[-1]), strict=True):
+                series.append(block.seconds)
 
     def _time(self, timed: Timed, calls: int) -> Block:
         call, rounds = timed.call, range(calls)
@@ -193,7 +194,10 @@ class Timer:
         )
 
     def _is_narrow(self, interval: float) -> bool:
-        return len(self._ratios) >= FEWEST_PAIRS and half_width(self._ratios) <= interval
+        if len(self._pairs[0]) < FEWEST_PAIRS:
+            return False
+        half_width = expected_half_width(*self._pairs)
+        return half_width is not None and half_width <= interval
 
     def _latency(self, budget: float) -> None:
         """Calls that are waited for one by one, in alternating blocks, until the time or the count is reached."""
@@ -247,14 +251,6 @@ def undisturbed() -> Iterator[None]:
         gc.unfreeze()
         if was_enabled:
             gc.enable()
-
-
-def half_width(ratios: Sequence[float]) -> float:
-    """Half the 95 % interval of the median of log ratios, from their spread; robust against single slow blocks."""
-    middle = statistics.median(ratios)
-    spread = 1.4826 * statistics.median(abs(ratio - middle) for ratio in ratios)
-    # the standard error of a median is 1.2533 times that of a mean
-    return 1.96 * 1.2533 * spread / math.sqrt(len(ratios))
 
 
 def _calls_for(seconds: float, per_call: float) -> int:

@@ -1,0 +1,136 @@
+"""Scripts that cannot be measured get one clear sentence and a hint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compilescope.domain import events as e
+from compilescope.domain.config import Config
+
+if TYPE_CHECKING:
+    from conftest import Worker
+
+EAGER = Config(backend="eager")
+HEAD = "import torch\nfrom torch import nn\n"
+INPUTS = "def get_inputs():\n    return [torch.ones(2)]\n"
+MODEL = HEAD + "class Model(nn.Module):\n    def forward(self, x):\n{body}\n" + INPUTS
+
+
+def failure(
+    worker: Worker, source: str, *, task: str = "inspect", config: Config = EAGER, **workload: object
+) -> e.RunError:
+    told = worker.run(worker.script(source), config, task=task, budget=0.3, **workload)
+    assert told.status == 1, told.log
+    error = told.one(e.Failure).error
+    assert error is not None
+    return error
+
+
+def test_that_a_script_that_raises_is_told_with_its_line(worker: Worker) -> None:
+    error = failure(worker, "x = 1\nraise ValueError('no such table')\n")
+
+    assert (error.stage, error.type, error.message, error.line) == ("load", "ValueError", "no such table", 2)
+    assert "Traceback" in error.traceback
+
+
+def test_that_wanted_arguments_are_named(worker: Worker) -> None:
+    error = failure(
+        worker,
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--width', required=True)\nparser.parse_args()\n",
+    )
+
+    assert error.type == "SystemExit"
+    assert "--width" in error.message
+    assert "--arg" in error.hint
+
+
+def test_that_a_script_that_exits_is_told(worker: Worker) -> None:
+    error = failure(worker, "import sys\nsys.exit(3)\n")
+
+    assert "status 3" in error.message
+    assert error.line == 2
+
+
+def test_that_a_missing_library_is_named(worker: Worker) -> None:
+    error = failure(worker, "import surely_not_installed.part\n")
+
+    assert error.type == "ModuleNotFoundError"
+    assert "surely_not_installed" in error.hint
+
+
+def test_that_a_script_without_a_model_is_told(worker: Worker) -> None:
+    error = failure(worker, "x = 1\n")
+
+    assert error.type == "NothingToRun"
+    assert "get_inputs()" in error.message
+
+
+def test_that_an_unknown_entry_is_told_with_those_there_are(worker: Worker, mlp: str) -> None:
+    error = failure(worker, mlp, entry="net")
+
+    assert "no entry net" in error.message
+    assert "Model" in error.hint
+
+
+def test_that_a_syntax_error_is_told_with_its_line(worker: Worker) -> None:
+    error = failure(worker, "x = 1\ndef f(:\n")
+
+    assert (error.type, error.line) == ("SyntaxError", 2)
+
+
+def test_that_a_device_that_is_not_there_is_told(worker: Worker, mlp: str) -> None:
+    error = failure(worker, mlp, device="cuda:63")
+
+    assert "cuda:63" in error.message
+
+
+def test_that_a_model_that_fails_in_eager_is_never_compiled(worker: Worker) -> None:
+    source = MODEL.format(body="        y = x + 1\n        return y @ torch.ones(3)")
+    told = worker.run(worker.script(source), EAGER)
+
+    error = told.one(e.Failure).error
+    assert error is not None
+    assert (error.stage, error.type, error.line) == ("eager", "RuntimeError", 6)
+    assert not told.all(e.Compile)
+
+
+def test_that_inputs_of_a_wrong_kind_are_told(worker: Worker) -> None:
+    error = failure(worker, MODEL.format(body="        return x") + "def get_inputs():\n    return 3\n")
+
+    assert "int" in error.message
+
+
+def test_that_a_broken_graph_fails_under_fullgraph_at_its_line(worker: Worker) -> None:
+    source = MODEL.format(body="        if x.sum() > 0:\n            return x\n        return -x")
+
+    error = failure(worker, source, task="run", config=Config(backend="eager", fullgraph=True))
+
+    assert (error.stage, error.type, error.line) == ("compile", "Unsupported", 5)
+    assert "fullgraph" in error.hint
+
+
+def test_that_a_contradicted_mark_is_told(worker: Worker) -> None:
+    source = HEAD + (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.bias = nn.Parameter(torch.ones(4, 1))\n    def forward(self, x):\n        return x + self.bias\n"
+        "def make_inputs():\n    x = torch.randn(4, 6)\n    torch._dynamo.mark_dynamic(x, 0)\n    return (x,)\n"
+        "def build_model():\n    return Net()\n"
+    )
+
+    error = failure(worker, source, task="run")
+
+    assert error.stage == "compile"
+    assert "mark" in error.hint
+
+
+@pytest.mark.slow
+def test_that_a_missing_compiler_is_told(worker: Worker, mlp: str) -> None:
+    told = worker.run(worker.script(mlp), environment={"PATH": "/nonexistent", "CXX": "/nonexistent/c++"})
+
+    error = told.one(e.Failure).error
+    assert error is not None
+    assert "C++ compiler" in error.hint
+    assert any("compiler" in sentence for sentence in told.all(e.Environment)[0].missing)

@@ -1,0 +1,86 @@
+"""The end of a worker: by the app's end, by a signal, and with all that it started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compilescope.domain.workload import Job, Workload
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from conftest import Worker
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+
+HANG = """
+import os, subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", "import os, time; os.setsid(); time.sleep(300)"])
+open("ready", "w").close()
+"""
+
+
+def started(worker: Worker, tail: str, tmp_path: Path) -> tuple[subprocess.Popen[bytes], str]:
+    run = uuid.uuid4().hex
+    script = worker.script(HANG + tail)
+    process = worker.start(Job(run=run, task="inspect", workload=Workload(script=str(script), device="cpu")))
+    wait_until((tmp_path / "ready").exists, 60)
+    return process, run
+
+
+def marked(run: str) -> list[int]:
+    wanted = f"COMPILESCOPE_RUN={run}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(condition: object, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():  # type: ignore[operator]
+            return
+        time.sleep(0.02)
+    raise AssertionError("not within the time")
+
+
+def test_that_the_end_of_stdin_ends_everything_even_where_the_lock_is_held(worker: Worker, tmp_path: Path) -> None:
+    process, run = started(worker, "sum(range(10 ** 12))\n", tmp_path)
+    assert len(marked(run)) >= 2
+
+    process.stdin.close()  # type: ignore[union-attr]
+
+    wait_until(lambda: not marked(run), 5)
+    assert process.wait(5) == -signal.SIGKILL
+
+
+def test_that_an_interrupt_ends_the_worker_at_once(worker: Worker, tmp_path: Path) -> None:
+    process, _ = started(worker, "time.sleep(300)\n", tmp_path)
+
+    os.killpg(process.pid, signal.SIGINT)
+
+    assert process.wait(5) == 130
+    worker.collect(process)
+
+
+def test_that_the_guardian_is_no_child_of_the_script_s_process(worker: Worker, mlp: str) -> None:
+    source = (
+        mlp + "import os\ntry:\n    os.waitpid(-1, os.WNOHANG)\n    print('a child')\n"
+        "except ChildProcessError:\n    print('no child')\n"
+    )
+
+    told = worker.run(worker.script(source), task="inspect")
+
+    assert "no child" in told.log

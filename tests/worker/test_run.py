@@ -1,0 +1,227 @@
+"""Whole worker processes: what they tell, and in which order."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compilescope.domain import events as e
+from compilescope.domain.config import Config
+from compilescope.domain.workload import Job
+
+if TYPE_CHECKING:
+    from conftest import Told, Worker
+
+STAGES = ["start", "load", "eager", "compile", "check", "warm_up", "measure", "profile", "done"]
+EAGER = Config(backend="eager")
+
+
+@pytest.mark.slow
+def test_that_a_run_tells_its_stages_in_order(compiled_run: Told) -> None:
+    assert compiled_run.status == 0, compiled_run.log
+    assert isinstance(compiled_run.events[0], e.Hello)
+    assert [stage.name for stage in compiled_run.all(e.Stage) if stage.state == "end"] == STAGES
+    assert not compiled_run.odd_lines
+
+
+@pytest.mark.slow
+def test_that_a_run_describes_the_workload(compiled_run: Told) -> None:
+    workload = compiled_run.one(e.WorkloadReady)
+
+    assert workload.entry == "Model"
+    assert workload.copies == "deepcopy"
+    assert [(item.name, item.shape, item.dtype) for item in workload.inputs] == [("x", (8, 32), "float32")]
+
+
+@pytest.mark.slow
+def test_that_both_first_calls_are_told_and_the_compiled_one_with_what_listening_took(compiled_run: Told) -> None:
+    eager, compiled = compiled_run.all(e.FirstCall)
+
+    assert (eager.side, compiled.side) == ("eager", "compiled")
+    assert 0 < eager.duration_s < compiled.duration_s
+    assert compiled.capture_s is not None
+    assert compiled.capture_s <= 0.05 * compiled.duration_s
+
+
+@pytest.mark.slow
+def test_that_both_sides_are_timed_in_the_same_blocks(compiled_run: Told) -> None:
+    timed = [row for row in compiled_run.all(e.Samples) if row.measure == "back_to_back"]
+    blocks = {
+        side: [row.block + index for row in timed if row.side == side for index in range(len(row.seconds))]
+        for side in ("eager", "compiled")
+    }
+
+    assert blocks["eager"] == blocks["compiled"] == list(range(len(blocks["eager"])))
+    assert all(seconds > 0 for row in timed for seconds in row.seconds)
+    assert compiled_run.one(e.Measured).stop in ("interval", "budget")
+
+
+@pytest.mark.slow
+def test_that_latency_is_measured_apart(compiled_run: Told) -> None:
+    rows = [row for row in compiled_run.all(e.Samples) if row.measure == "latency"]
+
+    assert {row.side for row in rows} == {"eager", "compiled"}
+
+
+@pytest.mark.slow
+def test_that_equal_results_are_a_match(compiled_run: Told) -> None:
+    assert {(row.subject, row.verdict) for row in compiled_run.all(e.Numerics)} == {
+        ("outputs", "match"),
+        ("inputs", "match"),
+    }
+
+
+@pytest.mark.slow
+def test_that_the_environment_names_what_this_torch_offers(compiled_run: Told) -> None:
+    environment = compiled_run.all(e.Environment)[-1]
+
+    assert "reduce-overhead" in environment.modes
+    assert {"inductor", "eager", "aot_eager"} <= set(environment.backends)
+    assert environment.devices[-1]["id"] == "cpu"
+
+
+def test_that_the_doctor_needs_no_script(worker: Worker) -> None:
+    told = worker.collect(worker.start(Job(run=uuid.uuid4().hex, task="doctor")))
+
+    assert told.status == 0
+    assert told.one(e.Environment).torch
+    assert not told.all(e.WorkloadReady)
+
+
+def test_that_inspecting_compiles_and_calls_nothing(worker: Worker, mlp: str) -> None:
+    told = worker.run(worker.script(mlp), task="inspect")
+
+    assert told.status == 0
+    assert told.one(e.WorkloadReady).parameters == 32 * 64 + 64 + 64 * 32 + 32
+    assert not told.all(e.FirstCall)
+
+
+def test_that_a_training_step_compares_loss_and_gradients(worker: Worker, mlp: str) -> None:
+    told = worker.run(worker.script(mlp), EAGER, phase="training", budget=0.4)
+
+    assert told.status == 0, told.log
+    assert {(row.subject, row.verdict) for row in told.all(e.Numerics)} == {
+        (subject, "match") for subject in ("outputs", "inputs", "loss", "gradients")
+    }
+    assert {call.direction for call in told.all(e.FirstCall)} == {"step"}
+
+
+def test_that_what_the_script_prints_is_log_and_its_stdin_is_empty(worker: Worker, mlp: str) -> None:
+    noise = (
+        "import os, sys\nprint('by print')\nos.write(1, b'by write\\n')\nos.system('echo by system')\n"
+        "print('stdin', repr(sys.stdin.read()))\n"
+    )
+
+    told = worker.run(worker.script(mlp + noise), task="inspect")
+
+    assert told.status == 0
+    assert not told.odd_lines
+    for line in ("by print", "by write", "by system", "stdin ''"):
+        assert line in told.log
+
+
+LOADER = """
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return torch.full((32,), float(index))
+
+def get_inputs():
+    loader = DataLoader(Rows(), batch_size=8, num_workers=1, multiprocessing_context="{context}")
+    return [next(iter(loader))]
+"""
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_that_inputs_may_come_from_a_data_loader_with_workers(worker: Worker, mlp: str, context: str) -> None:
+    told = worker.run(worker.script(mlp + LOADER.format(context=context)), task="inspect")
+
+    assert told.status == 0, told.log
+    assert told.one(e.WorkloadReady).inputs[0].shape == (8, 32)
+
+
+def test_that_a_script_with_a_library_s_name_is_loaded(worker: Worker, mlp: str) -> None:
+    told = worker.run(worker.script(mlp, "queue.py"), task="inspect")
+
+    assert told.status == 0, told.log
+
+
+def test_that_a_file_of_a_package_may_import_its_neighbours(worker: Worker, mlp: str) -> None:
+    worker.script("", "nets/__init__.py")
+    worker.script("WIDTH = 32\n", "nets/sizes.py")
+    script = worker.script("from .sizes import WIDTH\n" + mlp.replace("[32]", "[WIDTH]"), "nets/mlp.py")
+
+    told = worker.run(script, task="inspect")
+
+    assert told.status == 0, told.log
+
+
+def test_that_sizes_can_be_chosen_by_input(worker: Worker, mlp: str) -> None:
+    told = worker.run(worker.script(mlp), task="inspect", inputs={"x": [[3, 32]]})
+
+    assert told.one(e.WorkloadReady).inputs[0].shape == (3, 32)
+
+
+STATE = {
+    "a step counter": (
+        "self.calls = 0",
+        "self.calls += 1\n        return self.lin(x) * (1 - 0.9 ** self.calls)",
+    ),
+    "running statistics": ("self.norm = nn.BatchNorm1d(6)", "return self.norm(self.lin(x))"),
+}
+
+
+@pytest.mark.parametrize("kind", STATE)
+def test_that_state_within_the_model_is_the_same_on_both_sides(worker: Worker, kind: str) -> None:
+    init, forward = STATE[kind]
+    script = worker.script(
+        "import torch\nfrom torch import nn\nclass Model(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n        self.lin = nn.Linear(6, 6)\n        {init}\n"
+        f"    def forward(self, x):\n        {forward}\ndef get_inputs():\n    return [torch.randn(4, 6)]\n"
+    )
+
+    told = worker.run(script, EAGER, train_mode=True, budget=0.4)
+
+    assert told.status == 0, told.log
+    assert {row.verdict for row in told.all(e.Numerics)} == {"match"}
+    if kind == "a step counter":
+        assert len(told.all(e.RecompileLimit)) == 1
+        assert "recompiles_every_call" in {warning.code for warning in told.all(e.Warning)}
+
+
+def test_that_inputs_that_change_shape_are_asked_for_until_they_repeat(worker: Worker) -> None:
+    script = worker.script(
+        "import itertools, torch\nfrom torch import nn\nmodel = nn.Linear(4, 4)\n"
+        "lengths = itertools.cycle([9, 14, 7, 11, 20, 1])\n"
+        "def get_inputs():\n    return [torch.randn(next(lengths), 4)]\n"
+    )
+
+    told = worker.run(script, EAGER, budget=0.3)
+
+    assert told.status == 0, told.log
+    assert len(told.all(e.Recompile)) == 2
+
+
+def test_that_a_script_s_own_compile_is_undone(worker: Worker) -> None:
+    script = worker.script(
+        "import torch\nfrom torch import nn\n"
+        "inner = torch.compile(nn.Linear(4, 4), backend='eager')\n"
+        "model = torch.compile(nn.Sequential(inner, nn.ReLU()), backend='eager')\ninputs = torch.randn(2, 4)\n"
+    )
+
+    told = worker.run(script, task="inspect", entry="model")
+
+    assert told.status == 0, told.log
+    assert "script_compiles" in {warning.code for warning in told.all(e.Warning)}
+
+
+def test_that_the_folder_of_the_script_stays_as_it_was(worker: Worker, mlp: str, tmp_path: Path) -> None:
+    worker.run(worker.script(mlp), task="inspect")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
