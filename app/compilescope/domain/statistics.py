@@ -113,6 +113,22 @@ def quick_interval(eager: Sequence[float], compiled: Sequence[float]) -> Interva
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
 
+def expected_half_width(eager: Sequence[float], compiled: Sequence[float]) -> float | None:
+    """The half width of the whole run's interval, should its other process be as restless as this one, and as far from
+    it as that makes likely.
+
+    What one process may stop at: a narrow interval of its own says nothing about the next.
+    """
+    pairs = Pairs(eager=eager, compiled=compiled)
+    if len(pairs) < 3:
+        return None
+    centre = _log_ratio(pairs)
+    variance, scale = _variances([pairs], random.Random(0), 0)[0], _prior_scale([pairs], centre)
+    # the median distance of two draws
+    apart = 0.6745 * math.sqrt(2 * variance + scale**2)
+    return math.sinh(_half_width([centre - apart / 2, centre + apart / 2], [variance, variance], scale))
+
+
 def ratio_interval(processes: Sequence[Pairs], *, seed: int = 0, resamples: int = RESAMPLES) -> Interval | None:
     """The interval of eager over compiled from all processes; None for too few pairs.
 

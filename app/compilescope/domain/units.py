@@ -49,6 +49,9 @@ def speedup(value: float | None, half_width: float | None = None) -> str:
     """A ratio with what it is uncertain by, both to the same digit: "1.84× ± 0.02"."""
     if value is None or half_width is None:
         return ratio(value)
+    if half_width > value / 2:
+        # digits would claim what nobody knows
+        return f"{significant(value, 2)}× (unsettled)"
     if half_width < 0.0005:
         return f"{value:.3f}× ± <0.001"
     decimals = min(max(1 - math.floor(math.log10(half_width)), 0), 3)

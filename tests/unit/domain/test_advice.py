@@ -51,9 +51,6 @@ FIRES = [
     ("recompile", {"extra": recompiles(("True",), source="L['flag']", guard="L['flag'] == False")}),
     ("recompiles_while_timing", {"extra": [e.Void(block=2, reason="The compiled model compiled again.")]}),
     ("recompiles_while_timing", {"extra": [e.Warning(code="recompiles_every_call", message="40 calls compiled.")]}),
-    ("throttled", {"extra": [e.Noise(throttle=("sw_power_cap",))]}),
-    ("shared_gpu", {**CUDA, "extra": [e.Noise(processes=2)]}),
-    ("busy_cpu", {"starts": ("cold",), "extra": [e.Environment(threads=2), e.Noise(load_average=9.0)]}),
     ("results_differ", {"extra": [e.Numerics(verdict="differ", max_abs_error=1.0)]}),
     ("cudagraph_skipped", {**CUDA, "config": Config(mode="reduce-overhead"), "extra": [SKIP]}),
     ("cudagraphs_without_cuda", {"config": Config(mode="reduce-overhead")}),
@@ -96,10 +93,6 @@ QUIET = [
     ("pays_late", {"speedup": 1.5}),
     ("cache_bypassed", {"extra": [e.Cache(cache="fx_graph", state="miss")]}),
     ("processes_disagree", {}),
-    ("throttled", {"extra": [e.Noise(clock_mhz=1980.0)]}),
-    ("shared_gpu", {**CUDA, "extra": [e.Noise(processes=0)]}),
-    ("busy_cpu", {"starts": ("cold",), "extra": [e.Environment(threads=2), e.Noise(load_average=2.2)]}),
-    ("busy_cpu", {"extra": [e.Noise(load_average=9.0)]}),
     ("autotune_not_worth_it", {"config": Config(mode="max-autotune")}),
 ]
 

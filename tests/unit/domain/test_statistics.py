@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from compilescope.domain import statistics
-from compilescope.domain.statistics import Interval, Pairs, difference, disagree, quick_interval, ratio_interval
+from compilescope.domain.statistics import (
+    Interval,
+    Pairs,
+    difference,
+    disagree,
+    expected_half_width,
+    quick_interval,
+    ratio_interval,
+)
 
 RECORDED = json.loads((Path(__file__).parent / "series_h200.json").read_text())["series"]
 
@@ -164,6 +172,19 @@ def test_that_the_quick_interval_covers_within_a_process(noisy_process: Callable
     intervals = [quick_interval(p.eager, p.compiled) for p in (noisy_process(rng, ratio=1.2) for _ in range(100))]
 
     assert sum(found is not None and found.contains(1.2) for found in intervals) >= 90
+
+
+def test_that_one_process_foretells_the_whole_interval(noisy_process: Callable[..., Pairs]):
+    rng = random.Random(17)
+    shares = []
+    for _ in range(20):
+        one, two = (noisy_process(rng, ratio=1.3) for _ in range(2))
+        whole = ratio_interval([one, two], resamples=100)
+        expected = expected_half_width(one.eager, one.compiled)
+        assert whole is not None and expected is not None
+        shares.append(whole.half_width / expected)
+
+    assert 0.7 < statistics.median(shares) < 1.7
 
 
 def test_that_three_hundred_blocks_a_process_cost_little_time(noisy_process: Callable[..., Pairs]):

@@ -47,6 +47,7 @@ def test_that_sizes_are_in_binary_units(count: int | None, text: str):
         (123.4, 12.0, "123× ± 12"),
         (0.969, 0.0054, "0.969× ± 0.005"),
         (1.0, 0.0001, "1.000× ± <0.001"),
+        (0.909, 71.4, "0.91× (unsettled)"),
     ],
 )
 def test_that_a_speedup_has_the_digits_that_its_spread_allows(value: float | None, half: float | None, text: str):

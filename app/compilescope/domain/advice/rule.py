@@ -39,9 +39,6 @@ CACHING = Source(
     title="Compile time caching",
     url="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_configuration_tutorial.html",
 )
-BENCHMARK = Source(
-    title="PyTorch Benchmark", url="https://docs.pytorch.org/tutorials/recipes/recipes/benchmark.html"
-)
 KALIBERA = Source(
     title="Kalibera, Jones: Rigorous Benchmarking in Reasonable Time",
     url="https://doi.org/10.1145/2491894.2464160",
