@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from typing import TextIO
@@ -10,6 +11,7 @@ from compilescope.domain import units
 from compilescope.domain.run import Run
 
 LAST_LINES = 10
+ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\a\x1b]*(\a|\x1b\\))")
 
 
 class Progress:
@@ -22,10 +24,11 @@ class Progress:
         self._told = 0
         self._has_open_line = False
         self._began = time.monotonic()
+        self._stage_began = self._began
 
     def begin(self, number: int, run: Run) -> None:
         self._told = 0
-        self._began = time.monotonic()
+        self._began = self._stage_began = time.monotonic()
         self._line(f"[{number}/{self._runs}] {run.label}")
 
     def show(self, run: Run) -> None:
@@ -36,11 +39,12 @@ class Progress:
         while self._told < len(rows) and rows[self._told][1].duration_s is not None:
             start, row = rows[self._told]
             self._told += 1
+            self._stage_began = time.monotonic()
             if row.name != "done":
                 self._line(f"  {start:5} {row.name:10} {units.duration(row.duration_s)}")
         if self._told < len(rows) and not run.is_over:
             start, row = rows[self._told]
-            self._open_line(f"  {start:5} {row.name:10} … {units.duration(time.monotonic() - self._began)}")
+            self._open_line(f"  {start:5} {row.name:10} … {time.monotonic() - self._stage_began:.0f} s")
 
     def end(self, run: Run) -> None:
         self.show(run)
@@ -71,5 +75,6 @@ class Progress:
 
 
 def _printable(text: str) -> str:
-    """Foreign text must not move the cursor."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text.expandtabs(4))
+    """Foreign text without its colours, and unable to move the cursor."""
+    plain = ESCAPES.sub("", text.expandtabs(4))
+    return "".join(character if character.isprintable() else "\ufffd" for character in plain)

@@ -25,9 +25,14 @@ class FreshCaches:
     """The caches of this app process. A lock that dies with the process tells which folders nobody uses any more."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self._root = root or paths.inductor_caches()
+        self._chosen_root = root
         self._folder: Path | None = None
         self._lock: IO[bytes] | None = None
+
+    @property
+    def _root(self) -> Path:
+        # looked up when it is needed, so that a folder that cannot be made fails a run and not the start of the app
+        return self._chosen_root or paths.inductor_caches()
 
     def make(self, run_id: str) -> Path:
         """A new, empty cache folder."""
@@ -53,9 +58,10 @@ class FreshCaches:
 
     def clean(self) -> None:
         """Remove what app processes left that are gone."""
-        for folder in list(self._root.iterdir()):
-            if folder != self._folder and folder.is_dir() and _is_stale(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            for folder in list(self._root.iterdir()):
+                if folder != self._folder and folder.is_dir() and _is_stale(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_stale(folder: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 import time
@@ -208,5 +209,6 @@ class RunInProgress:
 
 def forget(run_id: str) -> None:
     """Remove a run's files."""
-    shutil.rmtree(run_folder(run_id), ignore_errors=True)
+    with contextlib.suppress(OSError):
+        shutil.rmtree(run_folder(run_id), ignore_errors=True)
 

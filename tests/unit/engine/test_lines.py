@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
@@ -120,6 +119,6 @@ def test_that_deep_json_is_log() -> None:
 
 
 def test_that_numbers_beyond_a_float_do_no_harm() -> None:
-    events, _ = decode_lines([b'{"type":"samples","seconds":[1e999,-1e999]}', json.dumps({"type": "stage"}).encode()])
+    events, _ = decode_lines([b'{"type":"samples","seconds":[1e999,-1e999]}', b'{"type":"stage"}'])
 
-    assert len(events) == 2
+    assert e.Stage() in events

@@ -1,0 +1,57 @@
+"""Progress of a comparison on stderr: on a terminal, and elsewhere."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from compilescope.cli.progress import Progress
+from compilescope.domain import events as e
+from compilescope.domain.config import Config
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Workload
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def tell(stream: io.StringIO, ended: e.Ended) -> str:
+    run = Run("a", config=Config(), workload=Workload(script="model.py"))
+    progress = Progress(1, stream)
+    progress.begin(1, run)
+    loaded = e.Stage(name="load", state="end", duration_s=1.5)
+    for event in (e.Hello(), e.Stage(name="load"), loaded, e.Stage(name="eager")):
+        run.apply(event)
+        progress.show(run)
+    run.apply(ended)
+    progress.end(run)
+    return stream.getvalue()
+
+
+def test_that_a_terminal_sees_each_stage_and_the_one_that_is_on() -> None:
+    text = tell(Terminal(), e.Ended(outcome="finished"))
+
+    assert "cold  load       1.50 s\n" in text
+    assert "cold  eager      … 0 s" in text
+    assert text.splitlines()[-1].split("\x1b[K")[-1].startswith("  finished after")
+
+
+def test_that_a_file_gets_a_line_as_a_run_begins_and_one_as_it_ends() -> None:
+    first, last = tell(io.StringIO(), e.Ended(outcome="finished")).splitlines()
+
+    assert first == "[1/1] default"
+    assert last.startswith("  finished after")
+
+
+@pytest.mark.parametrize("outcome", ["crashed", "timed_out"])
+def test_that_a_crash_shows_the_last_lines_and_none_of_their_control_characters(outcome: str) -> None:
+    lines = tuple(f"\x1b[31mline {number}\x1b[0m\a" for number in range(20))
+
+    text = tell(io.StringIO(), e.Ended(outcome=outcome, last_lines=lines))
+
+    assert "line 19" in text and "line 10" in text and "line 9" not in text
+    assert "| line 19" in text
+    assert "\x1b" not in text and "\a" not in text
