@@ -10,6 +10,7 @@ from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison, judge, recommend
 from compilescope.domain.config import Config
 from compilescope.domain.run import Run
+from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
 
@@ -166,3 +167,37 @@ def test_that_a_recommendation_carries_its_caveats(make_run: RunMaker):
     assert found is not None
     text = " ".join(found.caveats)
     assert "1 graph break" in text and "Peak memory" in text and "mutated inputs" in text
+
+
+def test_that_unrest_of_the_machine_stands_beside_the_number(make_run: RunMaker):
+    busy = e.Warning(code="busy_machine", message="The machine was busy with other work: load 9.0 on 2 cores.")
+    run = make_run(extra=[busy])
+
+    verdict, found = judge(run), recommend(Comparison(id="c", created=0.0, runs=[run]))
+
+    assert verdict is not None and "Warning: The machine was busy" in " ".join(verdict.reasons)
+    assert found is not None and "Warning: The machine was busy" in " ".join(found.caveats)
+
+
+def test_that_another_precision_is_another_question(make_run: RunMaker):
+    half = Workload(script="model.py", precision="bf16")
+    runs = [make_run("a", speedup=1.2), make_run("b", speedup=1.3, seed=1), make_run("c", speedup=4.0, workload=half)]
+
+    found = recommend(Comparison(id="c", created=0.0, runs=runs))
+
+    assert found is not None and found.run_id == "b"
+    assert "inference in fp32" in found.summary
+
+
+def test_that_a_long_list_of_losers_is_counted_and_not_recited(make_run: RunMaker):
+    runs = [make_run(str(i), speedup=0.9, seed=i, starts=("cold",)) for i in range(5)]
+
+    found = recommend(Comparison(id="c", created=0.0, runs=runs))
+
+    assert found is not None and "of 5 configurations" in found.summary and "5 slower" in found.summary
+
+
+def test_that_a_recommendation_says_what_a_long_job_saves(make_run: RunMaker):
+    found = recommend(Comparison(id="c", created=0.0, runs=[make_run(speedup=2.0)]))
+
+    assert found is not None and "of 10 h in eager it saves 5 h" in found.summary

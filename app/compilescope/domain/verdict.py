@@ -1,0 +1,189 @@
+"""The verdict on one run, with its evidence: failed, incorrect, not compiled, slower, faster, no difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compilescope.domain import statistics, units
+from compilescope.domain.measures import BreakEven, Measures, measure
+from compilescope.domain.run import Run
+from compilescope.domain.statistics import NOISE_FLOOR, Interval
+
+KINDS = ("failed", "incorrect", "not_compiled", "slower", "faster", "no_difference")
+# what the worker warns of when the machine disturbed its timing
+_UNREST = ("busy_machine", "gpu_shared", "gpu_throttled")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a run came to: one of KINDS, a sentence, and the evidence, a sentence each."""
+
+    kind: str
+    summary: str
+    reasons: tuple[str, ...] = ()
+
+
+def judge(run: Run, noise_floor: float = NOISE_FLOOR) -> Verdict | None:
+    """The verdict on a run; None while it goes on. Of several that fit, the first of KINDS."""
+    if not run.is_over:
+        return None
+    measures = measure(run)
+    if run.outcome != "finished":
+        return Verdict(kind="failed", summary=_failure(run), reasons=_failure_reasons(run))
+    if measures.numerics.verdict == "differ":
+        return Verdict(kind="incorrect", summary="The compiled results are wrong.", reasons=_evidence(run, measures))
+    if run.story is not None and run.story.graphs == 0:
+        return Verdict(
+            kind="not_compiled",
+            summary="Nothing was compiled: the compiler captured no graph, so the model ran eager.",
+            reasons=_evidence(run, measures),
+        )
+    kind = statistics.difference(measures.speedup, noise_floor) or "no_difference"
+    return Verdict(kind=kind, summary=_timing(kind, measures.speedup), reasons=_evidence(run, measures))
+
+
+def interval_text(interval: Interval | None) -> str:
+    """A speedup as people read it: "1.84× ± 0.02"."""
+    if interval is None:
+        return "–"
+    return units.speedup(interval.value, interval.spread)
+
+
+def break_even_text(found: BreakEven | None) -> str:
+    """A break-even in a phrase: "4 200 calls (3 900 to 4 500), about 70 s"."""
+    if found is None:
+        return "never"
+    low, high = _about(found.calls_low), _about(found.calls_high)
+    span = f" ({low} to {high})" if low != high else ""
+    return f"{_about(found.calls)} calls{span}, about {units.duration(found.seconds)}"
+
+
+def _about(calls: float) -> str:
+    """A number of calls with the three digits that it may carry."""
+    return units.count(float(f"{calls:.3g}"))
+
+
+def _failure(run: Run) -> str:
+    error, outcome = run.error, run.outcome
+    if outcome == "stopped":
+        return "Stopped before it finished."
+    if outcome == "timed_out":
+        return "Ran past its time limit and was ended."
+    if outcome == "crashed":
+        signal = run.ended.signal if run.ended else None
+        return f"The process crashed ({signal})." if signal else "The process crashed."
+    if error is None:
+        return "Failed, and nothing says why."
+    return f"{error.type}: {_first_line(error.message)}" if error.type else _first_line(error.message)
+
+
+def _failure_reasons(run: Run) -> tuple[str, ...]:
+    error = run.error
+    reasons = []
+    if error is not None:
+        where = f" ({error.file}:{error.line})" if error.file and error.line else ""
+        reasons.append(f"It ended at stage {error.stage}{where}: {_first_line(error.message)}")
+        if error.hint:
+            reasons.append(error.hint)
+    elif run.current_stage is not None:
+        reasons.append(f"It ended at stage {run.current_stage.name}.")
+    return tuple(reasons)
+
+
+def _timing(kind: str, speedup: Interval | None) -> str:
+    if speedup is None:
+        return "Too few timed calls to tell a difference."
+    text = interval_text(speedup)
+    if kind == "faster":
+        return f"Faster than eager: {text}."
+    if kind == "slower":
+        return f"Slower than eager: {text}."
+    return f"No measurable difference from eager: {text}."
+
+
+def _evidence(run: Run, measures: Measures) -> tuple[str, ...]:
+    found = [
+        numbers_reason(measures),
+        _time_reason(measures),
+        disagreement_reason(measures),
+        *unrest_reasons(run),
+        _compile_reason(measures),
+        *story_reasons(run),
+    ]
+    return tuple(reason for reason in found if reason)
+
+
+def numbers_reason(measures: Measures) -> str:
+    """What is known of the results' correctness; empty where they match."""
+    numbers = measures.numerics
+    detail = f" {numbers.detail}" if numbers.detail else ""
+    if numbers.verdict == "differ":
+        stage = f"; the first backend that differs is {numbers.backend}" if numbers.backend else ""
+        error = "" if numbers.max_abs_error is None else f" by up to {numbers.max_abs_error:.3g}"
+        return f"The {numbers.subject} differ from eager{error}{stage}.{detail}"
+    if numbers.verdict == "nondeterministic":
+        return f"Eager does not repeat its own results, so correctness could not be shown.{detail}"
+    if numbers.verdict == "not_checked":
+        return f"Results were not checked against eager.{detail}"
+    return ""
+
+
+def _time_reason(measures: Measures) -> str:
+    eager, compiled, speedup = measures.eager, measures.compiled, measures.speedup
+    if eager is None or compiled is None or speedup is None:
+        return ""
+    stop = {"interval": "stopped once the interval was narrow enough", "budget": "stopped at the end of the budget"}
+    return (
+        f"Median time per call {units.duration(eager.median)} eager, {units.duration(compiled.median)} compiled; "
+        f"95 % interval of the speedup {speedup.low:.3f} to {speedup.high:.3f} from {compiled.samples} blocks"
+        + (f", {stop[measures.stopped_by]}." if measures.stopped_by in stop else ".")
+    )
+
+
+def disagreement_reason(measures: Measures) -> str:
+    """A warning where the two processes contradict each other."""
+    if not measures.processes_disagree:
+        return ""
+    parts = ", ".join(f"{start} {interval_text(interval)}" for start, interval in measures.process_speedups)
+    return f"Warning: the processes disagree ({parts}); the interval spans both, and a quieter machine would narrow it."
+
+
+def unrest_reasons(run: Run) -> list[str]:
+    """What disturbed the machine while it timed, once a kind."""
+    rows = {row.code: row for process in run.processes for row in process.warnings if row.code in _UNREST}
+    return [f"Warning: {row.message}" for row in rows.values()]
+
+
+def _compile_reason(measures: Measures) -> str:
+    if measures.cold_first_call_s is None:
+        return ""
+    text = f"First call {units.duration(measures.cold_first_call_s)} cold"
+    if measures.warm_first_call_s is not None:
+        text += f", {units.duration(measures.warm_first_call_s)} with a warm cache"
+    if measures.cold_break_even is not None:
+        text += f"; pays off after {break_even_text(measures.cold_break_even)}"
+    return text + "."
+
+
+def story_reasons(run: Run) -> list[str]:
+    """What the compiler left out or did again."""
+    story = run.story
+    if story is None:
+        return []
+    breaks = sum(row.count for row in story.graph_breaks.values())
+    recompiles = sum(row.count for row in story.recompiles.values())
+    skips = [row for row in story.cudagraphs if row.state == "skipped"]
+    reasons = []
+    if breaks:
+        reasons.append(f"{units.plural(breaks, 'graph break')} at {units.plural(len(story.graph_breaks), 'place')}.")
+    if recompiles:
+        reasons.append(f"{units.plural(recompiles, 'recompile')}.")
+    if story.recompile_limits:
+        reasons.append("The recompile limit was reached: for other inputs the function runs eager.")
+    if skips:
+        reasons.append(f"CUDA graphs were skipped: {skips[0].reason or 'no reason given'}.")
+    return reasons
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no message")
