@@ -4,289 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
+from compilescope.domain.story import (
+    COMPILED,
+    EAGER,
+    CompileRow,
+    GraphBreakRow,
+    PhaseRow,
+    ProcessStory,
+    RecompileRow,
+    Series,
+    StageRow,
+)
 from compilescope.domain.workload import Workload
 
-EAGER, COMPILED = "eager", "compiled"
-
-# events that are rows as they stand, by their section
-_ROWS: dict[type[e.Event], str] = {
-    e.Symbol: "symbols",
-    e.Cache: "cache",
-    e.CudaGraph: "cudagraphs",
-    e.Autotune: "autotunes",
-    e.Kernel: "kernels",
-    e.Text: "texts",
-    e.Numerics: "numerics",
-    e.Noise: "noise",
-    e.Warning: "warnings",
-}
-
-
-@dataclass(kw_only=True)
-class StageRow:
-    """A stage of the worker; `duration_s` is None while it is on."""
-
-    name: str
-    began: float
-    duration_s: float | None = None
-
-
-@dataclass(kw_only=True)
-class PhaseRow:
-    """A compiler phase; `depth` counts the phases around it on its thread; `duration_s` is None while it is on."""
-
-    name: str
-    group: str
-    compile_id: str | None
-    thread: int | None
-    began: float
-    depth: int = 0
-    duration_s: float | None = None
-
-
-@dataclass(kw_only=True)
-class CompileRow:
-    """One compile id: what it captured and what became of it."""
-
-    compile_id: str
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
-    trigger: str | None = None
-    state: str = "begin"
-    reason: str | None = None
-    graphs: int = 0
-    ops: int = 0
-    guards: int | None = None
-    guard_latency_us: float | None = None
-    duration_s: float | None = None
-
-
-@dataclass(kw_only=True)
-class GraphBreakRow:
-    """One distinct break: root cause and place; `count` adds up."""
-
-    event: e.GraphBreak
-    count: int = 1
-    compile_ids: list[str] = field(default_factory=list)
-
-
-@dataclass(kw_only=True)
-class RecompileRow:
-    """Recompiles of one function for one kind of guard; `events` in order."""
-
-    events: list[e.Recompile]
-
-    @property
-    def event(self) -> e.Recompile:
-        return self.events[-1]
-
-    @property
-    def count(self) -> int:
-        return len(self.events)
-
-
-@dataclass(kw_only=True)
-class Series:
-    """Timed blocks of one side in one process: seconds per call, by block number."""
-
-    clock: str = "wall"
-    blocks: list[int] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    wall_s: list[float] = field(default_factory=list)
-    at: list[float] = field(default_factory=list)
-
-
-class ProcessStory:
-    """What one worker process told. Lists only ever grow, so a reader may remember how far it has read."""
-
-    def __init__(self, hello: e.Hello) -> None:
-        self.hello = hello
-        self.start = hello.start
-        self.environment: e.Environment | None = None
-        self.workload: e.WorkloadReady | None = None
-        self.stages: list[StageRow] = []
-        self.phases: list[PhaseRow] = []
-        self.compiles: dict[str, CompileRow] = {}
-        self.graph_breaks: dict[tuple[object, ...], GraphBreakRow] = {}
-        self.recompiles: dict[tuple[object, ...], RecompileRow] = {}
-        self.recompile_limits: list[e.RecompileLimit] = []
-        self.symbols: list[e.Symbol] = []
-        self.cache: list[e.Cache] = []
-        self.cudagraphs: list[e.CudaGraph] = []
-        self.autotunes: list[e.Autotune] = []
-        self.kernels: list[e.Kernel] = []
-        self.texts: list[e.Text] = []
-        self.first_calls: dict[tuple[str, str], e.FirstCall] = {}
-        self.series: dict[tuple[int, str, str], Series] = {}
-        self.voids: list[e.Void] = []
-        self.measured: dict[int, e.Measured] = {}
-        self.gpu_busy: dict[str, e.GpuBusy] = {}
-        self.memory: dict[tuple[str, str], e.Memory] = {}
-        self.numerics: list[e.Numerics] = []
-        self.noise: list[e.Noise] = []
-        self.warnings: list[e.Warning] = []
-        self.failure: e.Failure | None = None
-        self.last_at = 0.0
-        self._open_phases: dict[int | None, list[PhaseRow]] = {}
-
-    @property
-    def graphs(self) -> int:
-        """Captured graphs that hold at least one operation."""
-        return sum(row.graphs for row in self.compiles.values())
-
-    @property
-    def ops(self) -> int:
-        return sum(row.ops for row in self.compiles.values())
-
-    @property
-    def has_compiled(self) -> bool:
-        """Whether the compiled side's first call has ended, so that its counts are final enough to judge."""
-        return any(side == COMPILED for side, _ in self.first_calls)
-
-    def samples(self, side: str, *, shape: int = 0, measure: str = "back_to_back") -> Series:
-        """The series of one side; an empty one while there is none. Void blocks are left out."""
-        series = self.series.get((shape, side, measure), Series())
-        void = {row.block for row in self.voids}
-        if not void or measure != "back_to_back":
-            return series
-        keep = [i for i, block in enumerate(series.blocks) if block not in void]
-        return Series(
-            clock=series.clock,
-            blocks=[series.blocks[i] for i in keep],
-            seconds=[series.seconds[i] for i in keep],
-            wall_s=[series.wall_s[i] for i in keep] if len(series.wall_s) == len(series.blocks) else [],
-            at=[series.at[i] for i in keep],
-        )
-
-    def apply(self, event: e.Event) -> str | None:
-        """Fold one event in; the name of the section that changed."""
-        self.last_at = max(self.last_at, event.at)
-        match event:
-            case e.Environment():
-                self.environment = event
-                return "environment"
-            case e.WorkloadReady():
-                self.workload = event
-                return "workload"
-            case e.Stage():
-                self._stage(event)
-                return "stages"
-            case e.Phase():
-                self._phase(event)
-                return "phases"
-            case e.Compile():
-                self._compile(event)
-                return "compiles"
-            case e.GraphBreak():
-                self._graph_break(event)
-                return "graph_breaks"
-            case e.Recompile():
-                self._recompile(event)
-                return "recompiles"
-            case e.RecompileLimit():
-                self.recompile_limits.append(event)
-                return "recompiles"
-            case e.FirstCall():
-                self.first_calls.setdefault((event.side, event.direction), event)
-                return "first_calls"
-            case e.Samples():
-                self._samples(event)
-                return "samples"
-            case e.Void():
-                self.voids.append(event)
-                return "samples"
-            case e.Measured():
-                self.measured[event.shape] = event
-                return "samples"
-            case e.GpuBusy():
-                self.gpu_busy[event.side] = event
-                return "samples"
-            case e.Memory():
-                self.memory[event.side, event.when] = event
-                return "memory"
-            case e.Failure():
-                self.failure = event
-                return "outcome"
-        return self._append(event)
-
-    def _append(self, event: e.Event) -> str | None:
-        """Keep an event that is a row as it stands."""
-        section = _ROWS.get(type(event))
-        if section is not None:
-            getattr(self, section).append(event)
-        return section
-
-    def _stage(self, event: e.Stage) -> None:
-        if event.state == "begin":
-            self.stages.append(StageRow(name=event.name, began=event.at))
-            return
-        for row in reversed(self.stages):
-            if row.name == event.name and row.duration_s is None:
-                row.duration_s = event.duration_s if event.duration_s is not None else event.at - row.began
-                return
-
-    def _phase(self, event: e.Phase) -> None:
-        stack = self._open_phases.setdefault(event.thread, [])
-        if event.state == "begin":
-            row = PhaseRow(
-                name=event.name,
-                group=event.group,
-                compile_id=event.compile_id,
-                thread=event.thread,
-                began=event.at,
-                depth=len(stack),
-            )
-            stack.append(row)
-            self.phases.append(row)
-            return
-        # events of other threads overlap these, so an end is matched by name and never by position
-        for index in range(len(stack) - 1, -1, -1):
-            if stack[index].name == event.name:
-                row = stack.pop(index)
-                row.duration_s = event.duration_s if event.duration_s is not None else event.at - row.began
-                row.compile_id = row.compile_id or event.compile_id
-                return
-
-    def _compile(self, event: e.Compile) -> None:
-        key = event.compile_id or "?"
-        row = self.compiles.setdefault(key, CompileRow(compile_id=key))
-        row.file, row.line = event.file or row.file, event.line or row.line
-        row.function, row.trigger = event.function or row.function, event.trigger or row.trigger
-        row.state, row.reason = event.state, event.reason or row.reason
-        row.graphs += event.graphs or 0
-        row.ops += event.ops or 0
-        row.guards = event.guards if event.guards is not None else row.guards
-        row.guard_latency_us = event.guard_latency_us if event.guard_latency_us is not None else row.guard_latency_us
-        row.duration_s = event.duration_s if event.duration_s is not None else row.duration_s
-
-    def _graph_break(self, event: e.GraphBreak) -> None:
-        key = (event.id or event.kind, event.file, event.line, event.function)
-        row = self.graph_breaks.get(key)
-        if row is None:
-            row = self.graph_breaks[key] = GraphBreakRow(event=event, count=0)
-        row.count += 1
-        if event.compile_id:
-            row.compile_ids.append(event.compile_id)
-
-    def _recompile(self, event: e.Recompile) -> None:
-        key = (event.file, event.line, event.function, event.source, event.dimension, event.guard)
-        row = self.recompiles.get(key)
-        if row is None:
-            self.recompiles[key] = RecompileRow(events=[event])
-        else:
-            row.events.append(event)
-
-    def _samples(self, event: e.Samples) -> None:
-        series = self.series.setdefault((event.shape, event.side, event.measure), Series(clock=event.clock))
-        series.blocks += range(event.block, event.block + len(event.seconds))
-        series.seconds += event.seconds
-        series.wall_s += event.wall_s
-        series.at += [event.at] * len(event.seconds)
+__all__ = [
+    "COMPILED",
+    "EAGER",
+    "CompileRow",
+    "GraphBreakRow",
+    "PhaseRow",
+    "ProcessStory",
+    "RecompileRow",
+    "Run",
+    "Series",
+    "StageRow",
+]
 
 
 class Run:
