@@ -149,7 +149,7 @@ class Bench:
             self._first_call(self._compiled)
 
     def _first_call(self, side: Side) -> None:
-        inputs = duplicate(self._inputs)
+        inputs = side.take(self._inputs)
         step = side.bound(inputs)
         seed_all(self._seed)
         is_compiled = side.name == "compiled"
@@ -178,7 +178,7 @@ class Bench:
 
     def _warm_up(self) -> None:
         """At least three calls a side, and on until nothing is compiled any more; then each side's memory alone."""
-        self._fixed = {side.name: duplicate(self._inputs) for side in (self._eager, self._compiled)}
+        self._fixed = {side.name: side.take(self._inputs) for side in (self._eager, self._compiled)}
         foreign = memory.all_but(self._eager, self._fixed["eager"])
         self._emit(self._steady_memory(self._eager, foreign))
         self._eager.release()
@@ -235,7 +235,7 @@ class Bench:
     def _take_shape(self, sizes: Any) -> None:
         self._source.sizes = sizes
         self._inputs = self._source.make()
-        self._fixed = {side.name: duplicate(self._inputs) for side in (self._eager, self._compiled)}
+        self._fixed = {side.name: side.take(self._inputs) for side in (self._eager, self._compiled)}
         self._warm_up_compiled()
 
     def _profile(self) -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from compilescope.worker.entries import seed_all
-from compilescope.worker.inputs import Inputs, Source, duplicate, signature
+from compilescope.worker.inputs import Inputs, Source, signature
 from compilescope.worker.models import copy_state
 from compilescope.worker.models import duplicate as duplicate_model
 from compilescope.worker.numerics import Difference, compare
@@ -122,7 +122,7 @@ class Checker:
 
 def perform(side: Side, call: Call) -> Outcome:
     """Make one call on one side, from the call's random streams."""
-    inputs = duplicate(call.inputs)
+    inputs = side.take(call.inputs)
     seed_all(call.seed)
     with side.ready():
         output = side.bound(inputs)()

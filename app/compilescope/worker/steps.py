@@ -13,7 +13,7 @@ from torch import nn
 
 from compilescope.domain.workload import Workload
 from compilescope.worker.errors import WorkerError
-from compilescope.worker.inputs import Inputs, leaves
+from compilescope.worker.inputs import Inputs, duplicate, leaves
 
 Call = Callable[..., Any]
 _AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -80,6 +80,14 @@ class Side:
             if not self.recipe.training:
                 stack.enter_context(torch.inference_mode())
             yield
+
+    def take(self, inputs: Inputs) -> Inputs:
+        """Inputs of this side's own, made in the mode of its calls.
+
+        Ordinary tensors among those of inference mode fail a guard: a loop over blocks would compile twice.
+        """
+        with self.ready():
+            return duplicate(inputs)
 
     def bound(self, inputs: Inputs) -> Callable[[], Any]:
         """One call or step with these inputs, as lean as it can be; returns the model's output."""

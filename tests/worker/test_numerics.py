@@ -1,0 +1,102 @@
+"""Comparing values: what counts as equal, as rounding, and as a difference."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from compilescope.worker.numerics import PIECE, accuracy, compare, relative_error
+
+
+@dataclass
+class Result(OrderedDict):  # type: ignore[type-arg]
+    """A dict-like dataclass, as model libraries return."""
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+
+
+def test_that_equal_structures_are_equal() -> None:
+    value = {"a": (torch.ones(3), None), "b": [torch.arange(3), "word", 1.5]}
+
+    found = compare(value, {"a": (torch.ones(3), None), "b": [torch.arange(3), "word", 1.5]}, "outputs")
+
+    assert found.equal and found.close
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "word"),
+    [
+        (torch.ones(3), torch.ones(4), "shape"),
+        (torch.ones(3), torch.ones(3).double(), "dtype"),
+        ((torch.ones(3),), [torch.ones(3)], "list instead of a tuple"),
+        ({"a": 1}, {"b": 1}, "one of the two only"),
+        (torch.tensor([1, 2]), torch.tensor([1, 3]), "whole numbers"),
+        (torch.tensor([1.0, float("nan")]), torch.tensor([float("nan"), 1.0]), "NaN"),
+        (torch.tensor([float("inf")]), torch.tensor([-float("inf")]), "infinite"),
+        ((torch.ones(1), None), (torch.ones(1), torch.ones(1)), "tensor in one"),
+    ],
+)
+def test_that_a_fault_is_named(expected: object, actual: object, word: str) -> None:
+    found = compare(expected, actual, "outputs")
+
+    assert word in found.reason
+    assert not found.is_rounding
+
+
+def test_that_nan_and_infinity_at_the_same_places_are_equal() -> None:
+    value = torch.tensor([1.0, float("nan"), float("inf")])
+
+    assert compare(value, value.clone(), "outputs").close
+
+
+@pytest.mark.parametrize(("dtype", "small", "large"), [(torch.float32, 1e-7, 1e-3), (torch.bfloat16, 0.0, 0.1)])
+def test_that_closeness_depends_on_the_type(dtype: torch.dtype, small: float, large: float) -> None:
+    value = torch.ones(8, dtype=dtype)
+
+    assert compare(value, value + small, "outputs").close
+    apart = compare(value, value + large, "outputs")
+    assert apart.is_rounding
+    assert apart.max_abs_error == pytest.approx(large, rel=0.1)
+
+
+def test_that_a_large_tensor_is_compared_to_its_end() -> None:
+    value = torch.zeros(PIECE + 3)
+    other = value.clone()
+    other[-1] = 1.0
+
+    assert compare(value, other, "outputs").reason.startswith("1 of ")
+
+
+def test_that_complex_sparse_and_expanded_tensors_compare() -> None:
+    for value in (torch.ones(3, dtype=torch.complex64), torch.eye(3).to_sparse(), torch.ones(1).expand(5)):
+        assert compare(value, value.clone(), "outputs").close
+        assert not compare(value, value * 2, "outputs").close
+
+
+def test_that_a_dict_like_dataclass_is_walked() -> None:
+    one, two = Result(loss=torch.ones(1)), Result(loss=torch.zeros(1))
+    one["loss"], two["loss"] = one.loss, two.loss
+
+    assert compare(one, one, "outputs").close
+    assert not compare(one, two, "outputs").close
+
+
+def test_that_an_error_like_eager_s_own_passes_and_a_larger_one_does_not() -> None:
+    exact = torch.randn(1000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    eager = exact.to(torch.bfloat16)
+
+    alike = accuracy((exact,), (eager,), (eager.clone(),), is_half=True)
+    worse = accuracy((exact,), (eager,), ((exact * 1.1).to(torch.bfloat16),), is_half=True)
+
+    assert alike is not None and alike.passes and alike.ratio == 1.0
+    assert worse is not None and not worse.passes
+
+
+def test_that_the_relative_error_is_that_of_the_worst_part() -> None:
+    one, two = (torch.ones(4), torch.ones(4)), (torch.ones(4), torch.ones(4) * 1.5)
+
+    assert relative_error(one, two) == pytest.approx(0.5)

@@ -1,0 +1,137 @@
+"""Timing: what a block holds, when it counts, and how it compares with a plain loop."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from compilescope.domain.events import Event, Measured, Samples, Void, Warning
+from compilescope.worker.inputs import Inputs
+from compilescope.worker.steps import Recipe, Side, mean_square
+from compilescope.worker.timing import Plan, Timer, undisturbed
+
+RECIPE = Recipe(
+    training=False, precision="fp32", device=torch.device("cpu"), loss=mean_square, optimizer=torch.optim.AdamW
+)
+
+
+def spin(seconds: float) -> Callable[[], None]:
+    """A call that takes so long, whatever the machine does."""
+
+    def call() -> None:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            pass
+
+    return call
+
+
+def timed(
+    eager: Callable[..., Any], compiled: Callable[..., Any], plan: Plan, compiles: Callable[[], int] = lambda: 0
+) -> list[Event]:
+    events: list[Event] = []
+    calls = {"eager": eager, "compiled": compiled}
+    sides = [(Side(name, nn.Module(), call, RECIPE), Inputs()) for name, call in calls.items()]
+    Timer(sides, events.append, compiles).run(plan)
+    return events
+
+
+def back_to_back(events: list[Event], side: str) -> list[float]:
+    return [
+        seconds
+        for row in events
+        if isinstance(row, Samples) and row.side == side and row.measure == "back_to_back"
+        for seconds in row.seconds
+    ]
+
+
+def test_that_each_block_is_long_enough_and_both_sides_have_the_same_number() -> None:
+    events = timed(spin(1e-3), spin(2e-3), Plan(budget_s=0.6, interval=0.0))
+
+    rows = [row for row in events if isinstance(row, Samples) and row.measure == "back_to_back"]
+    assert all(t * n >= 0.018 for row in rows for t, n in zip(row.seconds, row.calls, strict=True))
+    assert len(back_to_back(events, "eager")) == len(back_to_back(events, "compiled")) >= 3
+    assert statistics.median(back_to_back(events, "compiled")) == pytest.approx(2e-3, rel=0.2)
+
+
+def test_that_a_narrow_interval_ends_the_timing_before_its_budget() -> None:
+    began = time.perf_counter()
+
+    events = timed(spin(1e-3), spin(1e-3), Plan(budget_s=30, interval=0.2))
+
+    assert next(row for row in events if isinstance(row, Measured)).stop == "interval"
+    assert time.perf_counter() - began < 20
+
+
+def test_that_blocks_in_which_something_compiled_are_void_and_told() -> None:
+    compiles = iter(range(1_000_000))
+
+    events = timed(spin(1e-3), spin(1e-3), Plan(budget_s=30, interval=0.01), compiles=lambda: next(compiles))
+
+    assert any(isinstance(row, Void) and "compiled again" in row.reason for row in events)
+    assert [row.code for row in events if isinstance(row, Warning)] == ["recompiles_while_timed"]
+
+
+def test_that_blocks_with_a_loss_that_is_not_finite_are_void() -> None:
+    events: list[Event] = []
+    sides = [(Side(name, nn.Module(), spin(1e-3), RECIPE), Inputs()) for name in ("eager", "compiled")]
+    sides[1][0].last_loss = torch.tensor(float("nan"))
+
+    Timer(sides, events.append, lambda: 0).run(Plan(budget_s=0.3, interval=0.01))
+
+    assert {row.side for row in events if isinstance(row, Void)} == {"compiled"}
+
+
+def test_that_no_garbage_is_collected_while_timing() -> None:
+    seen: list[bool] = []
+
+    timed(lambda: seen.append(gc.isenabled()), spin(1e-3), Plan(budget_s=0.1, interval=0.01))
+
+    assert seen and not any(seen)
+    assert gc.isenabled()
+
+
+def test_that_the_collector_comes_back_after_an_error() -> None:
+    with pytest.raises(ValueError), undisturbed():
+        raise ValueError
+
+    assert gc.isenabled()
+
+
+@pytest.mark.slow
+def test_that_medians_agree_with_a_plain_loop_run_between() -> None:
+    model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256)).eval()
+    x = torch.randn(64, 256)
+    before, torch_threads = torch.get_num_threads(), 1
+    torch.set_num_threads(torch_threads)
+    try:
+        ratios = []
+        for _ in range(10):
+            events: list[Event] = []
+            sides = [(Side(name, model, model, RECIPE), Inputs(args=(x,))) for name in ("eager", "compiled")]
+            Timer(sides, events.append, lambda: 0).run(Plan(budget_s=0.6, interval=0.0))
+            ratios.append(statistics.median(back_to_back(events, "eager")) / plain_loop(model, x))
+    finally:
+        torch.set_num_threads(before)
+
+    assert statistics.median(ratios) == pytest.approx(1.0, abs=0.03)
+
+
+def plain_loop(model: nn.Module, x: torch.Tensor) -> float:
+    rounds = []
+    with torch.inference_mode():
+        for _ in range(10):
+            model(x)
+        for _ in range(20):
+            began = time.perf_counter()
+            for _ in range(100):
+                model(x)
+            rounds.append((time.perf_counter() - began) / 100)
+    return statistics.median(rounds)
