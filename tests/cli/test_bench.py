@@ -162,3 +162,17 @@ def test_that_doctor_says_that_torch_is_not_there(command_line: Any) -> None:
     assert found.returncode == 1
     assert "torch is not installed" in found.stdout
     assert "Nothing can be compiled" in found.stdout
+
+
+def test_that_folders_that_cannot_be_made_are_a_sentence(
+    command_line: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPILESCOPE_HOME", "/proc/nowhere")
+
+    found = command_line.run("bench", command_line.script(model()), *QUICK)
+    advice = command_line.run("doctor")
+
+    assert found.returncode == 1
+    assert "could not be set up: No such file or directory (/proc/nowhere)" in " ".join(found.stdout.split())
+    assert "set COMPILESCOPE_HOME to another place" in advice.stdout
+    assert "Traceback" not in found.stderr + advice.stderr

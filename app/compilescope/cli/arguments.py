@@ -99,8 +99,8 @@ def _add_version(parser: Parser) -> None:
     parser.add_argument("--version", action="version", version=f"CompileScope {compilescope.__version__}")
 
 
-def _add_python(parser: Parser) -> None:
-    parser.add_argument(
+def _add_python(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
         "--python", metavar="PATH", type=_python, default=default_python(), help="the interpreter that has torch"
     )
 
@@ -108,7 +108,7 @@ def _add_python(parser: Parser) -> None:
 def _add_workload(parser: Parser) -> None:
     group = parser.add_argument_group("what is measured")
     group.add_argument("--entry", metavar="NAME", help="which of the script's models; default: the first")
-    _add_python(parser)
+    _add_python(group)
     group.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1 …; default: the first CUDA device, or cpu")
     group.add_argument("--phase", choices=PHASES, default="inference")
     group.add_argument(

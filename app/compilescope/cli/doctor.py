@@ -6,6 +6,7 @@ import importlib.util
 import platform
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import compilescope
@@ -73,8 +74,8 @@ def _rows(python: str, environment: e.Environment | None) -> list[tuple[str, str
         ("Modes", ", ".join(found.modes) or "unknown"),
         ("Backends", ", ".join(found.backends) or "unknown"),
         ("Window", _window()),
-        ("Data", _place(paths.data())),
-        ("Compiler caches", _place(paths.inductor_caches())),
+        ("Data", _place(paths.data)),
+        ("Compiler caches", _place(paths.inductor_caches)),
     ]
     return [(name, value) for name, value in rows if value]
 
@@ -93,14 +94,23 @@ def _window() -> str:
     return "can open" if has_display() else "no display here; bench works without one"
 
 
-def _place(folder: Path) -> str:
-    return f"{folder} ({units.size(shutil.disk_usage(folder).free)} free)"
+def _place(ask: Callable[[], Path]) -> str:
+    try:
+        folder = ask()
+        return f"{folder} ({units.size(shutil.disk_usage(folder).free)} free)"
+    except OSError as error:
+        return f"cannot be made: {error}"
 
 
 def _own_problems() -> list[str]:
     problems = []
-    if shutil.disk_usage(paths.inductor_caches()).free < LOW_SPACE:
-        problems.append(f"Little space is left for compiler caches in {paths.inductor_caches()}.")
+    try:
+        caches = paths.inductor_caches()
+        paths.data()
+        if shutil.disk_usage(caches).free < LOW_SPACE:
+            problems.append(f"Little space is left for compiler caches in {caches}.")
+    except OSError as error:
+        problems.append(f"CompileScope's own folders cannot be made ({error}): set COMPILESCOPE_HOME to another place.")
     if sys.platform != "linux":
         problems.append("CompileScope was tried on Linux only; elsewhere a stopped run may leave processes behind.")
     return problems

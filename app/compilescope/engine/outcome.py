@@ -82,7 +82,7 @@ def judge(told: Told, status: int, *, task: Task, halt: Halt, timeout_s: float) 
 
 def failed_to_start(message: str, hint: str, traceback: str = "") -> e.Ended:
     """The end of a run whose process never came to be."""
-    kind = "InternalError" if traceback else "AppError"
+    kind = "InternalError" if traceback else "SetupError"
     error = e.RunError(stage="start", type=kind, message=message, hint=hint, traceback=traceback)
     return e.Ended(outcome="failed", error=error)
 

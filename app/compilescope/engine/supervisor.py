@@ -136,7 +136,8 @@ class RunInProgress:
         except AppError as error:
             return failed_to_start(error.message, error.hint)
         except OSError as error:
-            return failed_to_start(f"The run could not be set up: {error}.", "Check free space and permissions there.")
+            reason = f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
+            return failed_to_start(f"The run could not be set up: {reason}.", "Check free space and permissions there.")
         except Exception:  # the queue goes on, and the run gets its end
             return failed_to_start(
                 "CompileScope failed while it supervised this run.", "Please report it.", traceback.format_exc()
