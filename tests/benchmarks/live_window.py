@@ -20,7 +20,6 @@ from PySide6.QtCore import QElapsedTimer, QEventLoop, QTimer  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
 from compilescope import main, settings  # noqa: E402
-from compilescope.engine import supervisor  # noqa: E402
 
 FAKE_WORKER = ROOT / "tests" / "fakes" / "fake_worker.py"
 
@@ -29,9 +28,8 @@ class LiveWindow:
     """The application as `compilescope` makes it; only the worker is another."""
 
     def __init__(self) -> None:
-        supervisor.worker_program = lambda: FAKE_WORKER  # type: ignore[assignment]
         self.app = QApplication(sys.argv[:1])
-        self.parts = main.WindowApp(self.app, settings.Settings())
+        self.parts = main.WindowApp(self.app, settings.Settings(), program=FAKE_WORKER)
         self.window = self.parts.window
         self.window.resize(1280, 800)
         self.window.show()

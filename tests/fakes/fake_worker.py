@@ -229,6 +229,7 @@ def send_at_rate(events: float, lines: float, seconds: float) -> None:
 
 @mode
 def rate(options: dict[str, Any]) -> None:
+    stage("compile")
     tell("stage", name="measure", state="begin")
     send_at_rate(float(options["events"]), float(options["lines"]), float(options["seconds"]))
     stage("done")
@@ -248,15 +249,36 @@ def _portions(descriptor: int, rate: float, seconds: float, text: Any) -> None:
 
 
 def _event(number: int) -> str:
-    side = ("eager", "compiled")[number % 2]
-    seconds = 1e-3 * (1 + number % 2) + 1e-6 * (number % 97)
-    return (f'{{"type":"samples","at":{time.monotonic() - BEGAN:.4f},"side":"{side}","block":{number // 2},'
-            f'"clock":"wall","seconds":[{seconds}]}}\n')
+    """One of a mixture, as it comes while a model compiles and is timed; samples come in chunks."""
+    turn = number % 20
+    if number % 500 == 19:
+        fields = (f'"type":"graph_break","id":"GB0170","kind":"Data-dependent branching","file":"/script.py",'
+                  f'"line":{number // 500 % 12},"function":"forward","reason":"a branch on a tensor","stack":[]')
+    elif number % 100 in (18, 58):
+        side, seconds = ("eager", 2e-3) if number % 100 == 18 else ("compiled", 1e-3)
+        chunk = ",".join(f"{seconds * (1 + (number // 100 * 7 + i) % 13 / 500):.9f}" for i in range(3))
+        fields = f'"type":"samples","side":"{side}","block":{number // 100 * 3},"clock":"wall","seconds":[{chunk}]'
+    elif turn < 8:
+        group, name = PHASES[number // 4 % len(PHASES)]
+        name = (f"{group} of frame", name, name, f"{group} of frame")[turn % 4]
+        state = ("begin", "begin", "end", "end")[turn % 4]
+        fields = f'"type":"phase","name":"{name}","group":"{group}","state":"{state}","thread":1'
+    elif turn < 12:
+        fields = f'"type":"kernel","name":"triton_poi_fused_add_mul_{number}","kind":"triton","launches":1'
+    elif turn < 16:
+        fields = f'"type":"text","kind":"output_code","name":"graph {number}","file":"t","offset":{number},"length":9'
+    else:
+        fields = f'"type":"cache","cache":"fx_graph","state":"miss","key":"{number:08x}","duration_s":0.0012'
+    return f'{{{fields},"at":{time.monotonic() - BEGAN:.6f},"compile_id":"{number // 500}/0"}}\n'
+
+
+PHASES = (("dynamo", "bytecode_tracing"), ("guards", "build_guards"), ("aot", "create_aot_dispatcher_function"),
+          ("inductor", "GraphLowering.run"), ("codegen", "Scheduler.codegen"), ("kernels", "async_compile.wait"))
 
 
 def _line(number: int) -> str:
     level = ("INFO", "DEBUG", "WARNING")[number % 3]
-    return f"{level} step {number}: loss {1 / (number + 1):.6f}, some more text here\n"
+    return f"{level} step {number}: loss {1 / (number + 1):.6f}, some more text as a training loop prints\n"
 
 
 def main() -> None:

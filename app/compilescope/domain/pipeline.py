@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from enum import Enum
 
@@ -51,20 +52,54 @@ def pipeline(run: Run | None, process: ProcessStory | None = None) -> tuple[Step
     return (_script(run, story), *_compiler(run, story), _measured(run, story))
 
 
+class SelfTimes:
+    """Seconds per group, each second counted once, for the innermost phase that was on.
+
+    Reads each phase once: a strip that asks many times a second must not get slower as a run goes on.
+    """
+
+    def __init__(self) -> None:
+        self._read = 0
+        self._totals: dict[str, float] = {}
+        self._stacks: dict[int | None, list[PhaseRow]] = {}
+        self._open: list[tuple[PhaseRow, str | None]] = []
+
+    def of(self, phases: list[PhaseRow], now: float) -> dict[str, float]:
+        """The times as of `now`; `phases` is the list of the last call, grown."""
+        while self._read < len(phases):
+            phase = phases[self._read]
+            stack = self._stacks.setdefault(phase.thread, [])
+            del stack[phase.depth :]
+            self._open.append((phase, stack[-1].group if stack else None))
+            stack.append(phase)
+            self._read += 1
+        ended = [pair for pair in self._open if pair[0].duration_s is not None]
+        self._open = [pair for pair in self._open if pair[0].duration_s is None]
+        _add(self._totals, ended, now)
+        totals = dict(self._totals)
+        _add(totals, self._open, now)
+        return {group: max(total, 0.0) for group, total in totals.items()}
+
+    @property
+    def innermost(self) -> str | None:
+        """The group of the phase that began last of those that are on."""
+        return self._open[-1][0].group if self._open else None
+
+
 def self_times(phases: list[PhaseRow], now: float) -> dict[str, float]:
     """Seconds per group, each second counted once, for the innermost phase that was on."""
-    totals: dict[str, float] = {}
-    stacks: dict[int | None, list[PhaseRow]] = {}
-    for phase in phases:
+    return SelfTimes().of(phases, now)
+
+
+def _add(totals: dict[str, float], phases: list[tuple[PhaseRow, str | None]], now: float) -> None:
+    for phase, outer in phases:
         duration = _duration(phase, now)
-        stack = stacks.setdefault(phase.thread, [])
-        del stack[phase.depth :]
-        if stack:
-            group = stack[-1].group
-            totals[group] = totals.get(group, 0.0) - duration
         totals[phase.group] = totals.get(phase.group, 0.0) + duration
-        stack.append(phase)
-    return {group: max(total, 0.0) for group, total in totals.items()}
+        if outer is not None:
+            totals[outer] = totals.get(outer, 0.0) - duration
+
+
+_self_times: weakref.WeakKeyDictionary[ProcessStory, SelfTimes] = weakref.WeakKeyDictionary()
 
 
 def _duration(row: PhaseRow | StageRow, now: float) -> float:
@@ -111,10 +146,10 @@ def _compiler(run: Run, story: ProcessStory) -> list[Step]:
     if not compile_rows:
         first = State.FAILED if _failed_in(run, ("compile",)) else State.WAITING
         return [Step(name=name, state=first if name == "Dynamo" else State.WAITING) for name in _GROUPS]
-    times = self_times(story.phases, story.last_at)
+    reader = _self_times.setdefault(story, SelfTimes())
+    times = reader.of(story.phases, story.last_at)
     is_on = compile_rows[-1].duration_s is None and not run.is_over
-    open_groups = [phase.group for phase in story.phases if phase.duration_s is None] if is_on else []
-    innermost = open_groups[-1] if open_groups else "dynamo" if is_on else ""
+    innermost = (reader.innermost or "dynamo") if is_on else ""
     failed = _failed_in(run, ("compile",))
     steps = []
     for name, groups in _GROUPS.items():

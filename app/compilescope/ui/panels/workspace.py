@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from compilescope.ui.findings import Findings
@@ -20,6 +20,7 @@ from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 
 LOG_HEIGHT = 140
+REFRESH_MS = 250
 
 
 class Workspace(QWidget):
@@ -30,6 +31,11 @@ class Workspace(QWidget):
         self._state = state
         self._shows_log = True
         self._follows = True
+        # a tab's new name lays out the whole window: not twenty times a second
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(REFRESH_MS)
+        self._soon.timeout.connect(self.refresh)
         self._build(findings, theme)
         self._connect()
         self.refresh()
@@ -51,6 +57,10 @@ class Workspace(QWidget):
         self._show_log()
         self._mark_source()
         self._follow()
+
+    def _refresh_soon(self) -> None:
+        if not self._soon.isActive():
+            self._soon.start()
 
     def set_log_shown(self, is_shown: bool) -> None:
         self._shows_log = is_shown
@@ -133,7 +143,7 @@ class Workspace(QWidget):
     def _connect(self) -> None:
         self._state.script_changed.connect(self._show_script)
         self._state.comparison_changed.connect(self._show_comparison)
-        self._state.run_changed.connect(self.refresh)
+        self._state.run_changed.connect(self._refresh_soon)
         self._state.shown_run_changed.connect(self.refresh)
         self._state.inspection_changed.connect(self.refresh)
         self.tabs.tabBarClicked.connect(self._stay)
