@@ -32,9 +32,10 @@ TONES: dict[str, Tone] = {
 
 @dataclass
 class Seen:
-    """Which breaks were described already, and where: the same break in twelve configurations is told once."""
+    """What was told already, and where: the same break in twelve configurations is described once."""
 
     breaks: dict[tuple[object, ...], str] = field(default_factory=dict)
+    advice: dict[str, str] = field(default_factory=dict)
 
 
 def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: Seen) -> Section:
@@ -58,7 +59,7 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
         *cache_blocks(run),
         *cudagraph_blocks(run),
         *_numbers_and_memory(run),
-        *_advice(run, comparison),
+        *_advice(run, name, comparison, seen),
     ]
     return Section(
         title=name,
@@ -227,11 +228,21 @@ def _numbers_and_memory(run: Run) -> Iterator[Block]:
         yield Facts(rows=kept)
 
 
-def _advice(run: Run, comparison: Comparison) -> Iterator[Block]:
+def _advice(run: Run, name: str, comparison: Comparison, seen: Seen) -> Iterator[Block]:
     found = advise(run, comparison.runs, comparison.noise_floor)
-    if found:
-        yield Paragraph(text="What to try", style="label")
-        yield Bullets(items=[advice_text(advice) for advice in found])
+    if not found:
+        return
+    items, known = [], dict[str, list[str]]()
+    for advice in found:
+        text = advice_text(advice)
+        if text in seen.advice:
+            known.setdefault(seen.advice[text], []).append(advice.title)
+        else:
+            seen.advice[text] = name
+            items.append(text)
+    items += [f"As under {other}: {'; '.join(titles)}." for other, titles in known.items()]
+    yield Paragraph(text="What to try", style="label")
+    yield Bullets(items=items)
 
 
 def advice_text(advice: Advice) -> str:

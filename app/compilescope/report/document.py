@@ -23,7 +23,7 @@ from compilescope.report.overview import comparison_tables
 from compilescope.report.sources import reader
 
 FIRST_FIXES = 3
-FIX_CHARACTERS = 150
+FIX_CHARACTERS = 110
 SOURCE_LINES = 200
 
 _MONTHS = (
@@ -143,8 +143,11 @@ def _answer(comparison: Comparison, found: Recommendation | None) -> Card:
 
 
 def _without(summary: str, start: str) -> str:
-    rest = summary.removeprefix(start).lstrip(".: ")
-    return rest[:1].upper() + rest[1:]
+    """The summary without what the card's title says already."""
+    rest = summary.removeprefix(start)
+    text = rest.lstrip(".: ")
+    # after a full stop comes a name, which is left as it is
+    return text[:1].upper() + text[1:] if rest.startswith(":") else text
 
 
 def _costs(measures: Measures) -> Iterator[str]:

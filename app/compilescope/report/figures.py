@@ -20,7 +20,8 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.names import names
 
-SPEEDUP_BARS = 24
+SPEEDUP_BARS = 12
+LONGEST_LABEL = 90
 KIND_NOTES = {
     "failed": "failed",
     "incorrect": "results differ",
@@ -49,7 +50,7 @@ def _speedup_bar(run: Run, label: str, is_chosen: bool, noise_floor: float) -> S
     kind = verdict.kind if verdict else "running"
     shows = interval is not None and kind != "failed"
     return SpeedupBar(
-        label=label,
+        label=label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…",
         kind=kind,
         value=interval.value if interval and shows else None,
         low=interval.low if interval and shows else None,

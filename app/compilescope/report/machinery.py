@@ -155,7 +155,12 @@ def cudagraph_blocks(run: Run) -> Iterator[Block]:
 def shortened(text: str, limit: int = LONGEST_TEXT) -> str:
     """A text from the compiler on one line, of a length that a cell can hold."""
     line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    if len(line) <= limit:
+        return line
+    cut = line[: limit - 1]
+    # at a word's end, unless the last word is most of the text
+    space = cut.rfind(" ", limit // 2)
+    return (cut[:space] if space > 0 else cut).rstrip(",;: ") + "…"
 
 
 def _place(file: str | None, line: int | None) -> str:

@@ -21,7 +21,9 @@ def commands(runs: Sequence[Run], measurement: Measurement | None = None) -> lis
     """Command lines that repeat the comparison: one where the configurations are a product, else one each."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(json.dumps(run.workload.to_json(), sort_keys=True), []).append(run)
+        # a product has one backend and one set of options
+        own = [run.workload.to_json(), run.config.backend, dict(run.config.options or {})]
+        groups.setdefault(json.dumps(own, sort_keys=True), []).append(run)
     return [line for group in groups.values() for line in _group_commands(group, measurement)]
 
 
@@ -50,30 +52,26 @@ def _workload_arguments(workload: Workload, measurement: Measurement | None) -> 
 
 
 def _product_arguments(configs: Sequence[Config]) -> list[str] | None:
-    """Options whose product is exactly these configurations; None where there are none such."""
-    if len(configs) < 2:
-        return _config_arguments(configs[0])
-    if any(config.options or config.backend != "inductor" for config in configs):
-        return None
+    """Options whose product is exactly these configurations of one backend; None where there are none such."""
     modes = list(dict.fromkeys(config.mode or "default" for config in configs))
     dynamics = list(dict.fromkeys(config.dynamic for config in configs))
     fullgraphs = list(dict.fromkeys(config.fullgraph for config in configs))
     product = set(itertools.product(modes, dynamics, fullgraphs))
     if product != {(config.mode or "default", config.dynamic, config.fullgraph) for config in configs}:
         return None
-    found = [part for mode in modes for part in ("--mode", mode)]
-    found += [part for value in dynamics for part in ("--dynamic", _SWITCH[value])]
-    return found + [part for value in fullgraphs for part in ("--fullgraph", _SWITCH[value])]
+    first = configs[0]
+    found = ["--backend", first.backend] if first.backend != "inductor" else []
+    if first.options:
+        found += [part for key, value in first.options.items() for part in ("--option", f"{key}={value}")]
+    elif first.backend == "inductor":
+        found += [part for mode in modes for part in ("--mode", mode)]
+    found += [part for value in dynamics for part in ("--dynamic", _SWITCH[value])] if dynamics != [None] else []
+    found += [part for value in fullgraphs for part in ("--fullgraph", _SWITCH[value])] if any(fullgraphs) else []
+    return found
 
 
 def _config_arguments(config: Config) -> list[str]:
-    found = ["--backend", config.backend] if config.backend != "inductor" else []
-    if config.options:
-        found += [part for key, value in config.options.items() for part in ("--option", f"{key}={value}")]
-    elif config.backend == "inductor":
-        found += ["--mode", config.mode or "default"]
-    found += ["--dynamic", _SWITCH[config.dynamic]] if config.dynamic is not None else []
-    return found + (["--fullgraph", "on"] if config.fullgraph else [])
+    return _product_arguments([config]) or []
 
 
 def method_sentences(comparison: Comparison) -> list[str]:

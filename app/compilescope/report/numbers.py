@@ -40,9 +40,9 @@ def _texts(values: Sequence[float | None], digits: int = 3) -> list[str]:
     known = [abs(value) for value in values if value]
     if not known:
         return ["–" if value is None else "0" for value in values]
-    # the smallest keeps two digits at least, the middle one three
+    # three digits for the middle one and for smaller ones too, while they do not make the others absurd
     middle = sorted(known)[len(known) // 2]
-    decimals = max(_decimals(middle, digits), min(_decimals(min(known), digits - 1), 3), 0)
+    decimals = max(_decimals(middle, digits), min(_decimals(min(known), digits), 3), 0)
     return ["–" if value is None else _text(value, decimals) for value in values]
 
 

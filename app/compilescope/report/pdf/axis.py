@@ -41,7 +41,7 @@ class Axis:
         ticks = scaled.ticks()
         labels = tick_labels(ticks)
         if unit and labels:
-            labels[-1] += f" {unit}"
+            labels[-1] += unit if unit == "×" else f" {unit}"
         for value, label in zip(ticks, labels, strict=True):
             x = scaled.x(value)
             line(painter, x, area.top(), x, area.bottom(), look.HAIRLINE, 0.5)
@@ -63,7 +63,7 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
         return [f"{value:g}" for value in ticks]
     step = ticks[1] - ticks[0]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    return [f"{value:.{decimals}f}" if abs(value) < 1e5 else f"{value:,.0f}".replace(",", "\u202f") for value in ticks]
+    return [f"{value:.{decimals}f}" if abs(value) < 1e4 else f"{value:,.0f}".replace(",", "\u202f") for value in ticks]
 
 
 def line(painter: QPainter, x1: float, y1: float, x2: float, y2: float, color: str, width: float) -> None:

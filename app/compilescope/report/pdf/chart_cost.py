@@ -72,7 +72,9 @@ def _crossings(painter: QPainter, fonts: Fonts, chart: CostChart, axis: Axis, ar
             painter.setBrush(QColor("#ffffff"))
             painter.drawEllipse(at, 2.6, 2.6)
             label = TextBox(f"{units.count(float(f'{calls:.3g}'))} calls", fonts.tiny)
-            label.draw(painter, at.x() + 5.0, at.y() + 1.0, look.TEXT)
+            # clear of the lines that cross behind it
+            painter.fillRect(QRectF(at.x() + 5.0, at.y() + 4.0, label.width + 2.0, label.height), QColor("#ffffff"))
+            label.draw(painter, at.x() + 6.0, at.y() + 4.0, look.TEXT)
 
 
 def _spread(positions: list[float], least: float = 10.0) -> list[float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
@@ -67,14 +68,24 @@ def _histogram(painter: QPainter, axis: Axis, values: Sequence[float], area: QRe
         return
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(color))
-    step = area.width() / BINS
-    # the outline in one piece: bars side by side would show seams
-    points = [QPointF(area.left(), area.bottom())]
-    for index, count in enumerate(counts):
-        top = area.bottom() - count / tallest * (area.height() - 4.0)
-        points += [QPointF(area.left() + index * step, top), QPointF(area.left() + (index + 1) * step, top)]
-    points.append(QPointF(area.right(), area.bottom()))
-    painter.drawPolygon(QPolygonF(points))
+    step, scale = area.width() / BINS, (area.height() - 4.0) / tallest
+    for start, heights in _stretches(counts):
+        # the outline in one piece: bars side by side would show seams
+        left = area.left() + start * step
+        points = [QPointF(left, area.bottom())]
+        for index, count in enumerate(heights):
+            top = area.bottom() - count * scale
+            points += [QPointF(left + index * step, top), QPointF(left + (index + 1) * step, top)]
+        points.append(QPointF(left + len(heights) * step, area.bottom()))
+        painter.drawPolygon(QPolygonF(points))
+
+
+def _stretches(counts: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Runs of bins that hold something: the first bin of each, and its counts."""
+    for filled, group in itertools.groupby(enumerate(counts), key=lambda pair: pair[1] > 0):
+        pairs = list(group)
+        if filled:
+            yield pairs[0][0], [count for _, count in pairs]
 
 
 def _box(painter: QPainter, axis: Axis, values: Sequence[float], y: float, color: str) -> None:

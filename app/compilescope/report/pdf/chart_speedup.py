@@ -13,14 +13,15 @@ from compilescope.report.pdf.flow import Piece
 from compilescope.report.pdf.look import Fonts
 from compilescope.report.pdf.text import TextBox
 
-ROW = 15.0
+ROW = 14.0
+LABELS = 0.36
 GAP = 10.0
 RADIUS = 3.0
 
 
 def speedup_piece(chart: SpeedupChart, fonts: Fonts, width: float) -> Piece:
     labels = [
-        TextBox(bar.label, fonts.small_bold if bar.is_chosen else fonts.small, 0.3 * width, right=True)
+        TextBox(bar.label, fonts.small_bold if bar.is_chosen else fonts.small, LABELS * width, right=True)
         for bar in chart.bars
     ]
     results = [TextBox(_result(bar), fonts.small_bold if bar.is_chosen else fonts.small) for bar in chart.bars]
@@ -37,7 +38,7 @@ def speedup_piece(chart: SpeedupChart, fonts: Fonts, width: float) -> Piece:
         for bar, label, result, height in zip(chart.bars, labels, results, heights, strict=True):
             middle = top + height / 2
             # the box is set to the right of its whole width, and its text may be narrower
-            label.draw(painter, x + left - GAP - 0.3 * width, middle - label.height / 2, look.TEXT)
+            label.draw(painter, x + left - GAP - LABELS * width, middle - label.height / 2, look.TEXT)
             _draw_bar(painter, axis, bar, middle)
             color = look.TEXT if bar.value is not None else look.MUTED
             result.draw(painter, x + right + GAP, middle - result.height / 2, color)

@@ -100,7 +100,7 @@ class Fonts:
     mono: str = field(default_factory=lambda: _family(_MONO, QFontDatabase.SystemFont.FixedFont))
 
     def __post_init__(self) -> None:
-        self.title = _font(self.sans, 21, bold=True)
+        self.title = _font(self.sans, 18, bold=True)
         self.chapter = _font(self.sans, 16, bold=True)
         self.heading = _font(self.sans, 13, bold=True)
         self.card = _font(self.sans, 13, bold=True)

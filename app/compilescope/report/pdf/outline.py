@@ -147,7 +147,7 @@ class _Update:
             offsets[number] = len(out)
             out += b"%d 0 obj\n%s\nendobj\n" % (number, self._objects[number])
         start = len(out)
-        out += b"xref\n"
+        out += b"xref\n0 1\n0000000000 65535 f \n"
         for number in sorted(offsets):
             out += b"%d 1\n%010d 00000 n \n" % (number, offsets[number])
         trailer = re.sub(rb"/Size\s+\d+", b"/Size %d" % self._size, self._trailer).strip()

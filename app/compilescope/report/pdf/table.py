@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, Qt
@@ -16,7 +16,7 @@ from compilescope.report.pdf.text import TextBox
 
 GAP = 9.0
 PAD = 2.6
-LEAST_SHARE = 90.0
+GOOD_SHARE = 150.0
 LONGEST_WORD = 110.0
 
 
@@ -49,7 +49,10 @@ def table_pieces(table: Table, fonts: Fonts, width: float) -> list[Piece]:
 def _grid(table: Table, fonts: Fonts, width: float) -> _Grid:
     least, natural = _text_widths(table, fonts)
     free = width - GAP * (len(natural) - 1)
-    wanted = [max(low, LEAST_SHARE) if column.share else full for column, low, full in _columns(table, least, natural)]
+    wanted = [
+        max(low, min(full, GOOD_SHARE)) if column.share else full
+        for column, low, full in zip(table.columns, least, natural, strict=True)
+    ]
     widths = _squeezed(table.columns, wanted, least, free)
     rest = free - sum(widths)
     shares = sum(column.share for column in table.columns)
@@ -57,10 +60,6 @@ def _grid(table: Table, fonts: Fonts, width: float) -> _Grid:
         widths = [size + rest * column.share / shares for column, size in zip(table.columns, widths, strict=True)]
     lefts = [sum(widths[:i]) + GAP * i for i in range(len(widths))]
     return _Grid(lefts=lefts, widths=widths, width=width)
-
-
-def _columns(table: Table, least: Sequence[float], natural: Sequence[float]) -> Iterator[tuple[Column, float, float]]:
-    yield from zip(table.columns, least, natural, strict=True)
 
 
 def _text_widths(table: Table, fonts: Fonts) -> tuple[list[float], list[float]]:

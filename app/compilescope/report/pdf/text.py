@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen, QTextLayout, QTextOption
@@ -23,13 +24,7 @@ class TextBox:
         spacing: float = 1.0,
     ) -> None:
         self._layout = QTextLayout(_plain(text), font)
-        option = QTextOption()
-        option.setUseDesignMetrics(True)
-        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        option.setAlignment(Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft)
-        # figures and code keep their direction whatever stands beside them
-        option.setTextDirection(Qt.LayoutDirection.LeftToRight)
-        self._layout.setTextOption(option)
+        self._layout.setTextOption(_option(right))
         self._set(width if width is not None else _UNBOUNDED, spacing)
 
     def _set(self, width: float, spacing: float) -> None:
@@ -57,12 +52,12 @@ class TextBox:
         return len(self.tops)
 
     def draw(self, painter: QPainter, x: float, y: float, color: str) -> None:
-        painter.setPen(QPen(QColor(color)))
+        painter.setPen(_pen(color))
         self._layout.draw(painter, QPointF(x, y))
 
     def draw_line(self, painter: QPainter, index: int, x: float, y: float, color: str) -> None:
         """Draw one line with its top at `y`."""
-        painter.setPen(QPen(QColor(color)))
+        painter.setPen(_pen(color))
         self._layout.lineAt(index).draw(painter, QPointF(x, y - self.tops[index]))
 
     def lines(self) -> Iterator[tuple[int, float]]:
@@ -70,7 +65,25 @@ class TextBox:
         yield from enumerate(self.heights)
 
 
+@cache
+def _option(right: bool) -> QTextOption:
+    option = QTextOption()
+    option.setUseDesignMetrics(True)
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    option.setAlignment(Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft)
+    # figures and code keep their direction whatever stands beside them
+    option.setTextDirection(Qt.LayoutDirection.LeftToRight)
+    return option
+
+
+@cache
+def _pen(color: str) -> QPen:
+    return QPen(QColor(color))
+
+
 def _plain(text: str) -> str:
     """Text that sets as it reads: line ends as such, control characters as the sign for what cannot be shown."""
+    if text.isprintable():
+        return text
     clean = text.replace("\r\n", "\n").replace("\n", "\u2028").replace("\t", "    ")
     return "".join(c if c >= " " and c != "\x7f" else "\N{REPLACEMENT CHARACTER}" for c in clean)

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QRectF, Qt, QUuid
+from PySide6.QtCore import QBuffer, QByteArray, QHashSeed, QIODevice, QMarginsF, QRectF, Qt, QUuid
 from PySide6.QtGui import QColor, QGuiApplication, QPageLayout, QPageSize, QPainter, QPdfWriter
 
 from compilescope.domain.comparison import Comparison
@@ -17,6 +17,7 @@ from compilescope.domain.workload import Measurement
 from compilescope.report.blocks import Document, Section
 from compilescope.report.document import build_document
 from compilescope.report.pdf import look
+from compilescope.report.pdf.characters import with_readable_text
 from compilescope.report.pdf.flow import Page, Piece, Placed, paginate
 from compilescope.report.pdf.look import Fonts
 from compilescope.report.pdf.outline import Bookmark, Link, with_outline
@@ -47,6 +48,8 @@ def write_pdf(
     """
     if page not in PAGES:
         raise UsageError(f"There is no page size {page!r}.", hint=f"Choose one of {', '.join(PAGES)}.")
+    if not comparison.runs:
+        raise AppError("There is nothing to report: the comparison has no runs.", hint="Run a configuration first.")
     document = build_document(comparison, source=source, measurement=measurement)
     _write(Path(path), pdf_bytes(document, page, name=comparison.id))
 
@@ -78,7 +81,13 @@ class _Writer:
 
     def made(self, name: str) -> bytes:
         pages = paginate(self._pieces(), TOP, self._height - BOTTOM)
-        content = self._painted(pages, name)
+        # fonts are written in the order of a hash table, which is another in each process
+        QHashSeed.setDeterministicGlobalSeed()
+        try:
+            content = self._painted(pages, name)
+        finally:
+            QHashSeed.resetRandomGlobalSeed()
+        content = with_readable_text(content)
         return with_outline(content, _bookmarks(pages), self._links(pages), self._height)
 
     def _pieces(self) -> list[Piece]:

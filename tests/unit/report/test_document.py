@@ -1,0 +1,195 @@
+"""The report's content, before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from fakes.comparisons import SCRIPT, comparison
+
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.config import Choices, Config
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Measurement, Workload
+from compilescope.report import blocks, figures, method, numbers
+from compilescope.report.document import build_document
+
+
+@pytest.fixture(scope="module")
+def full() -> Comparison:
+    return comparison(samples=60)
+
+
+@pytest.fixture(scope="module")
+def document(full: Comparison) -> blocks.Document:
+    return build_document(full, source=SCRIPT, measurement=Measurement(budget_s=10.0))
+
+
+def texts(section: blocks.Section) -> Iterator[str]:
+    """Every text of a section."""
+    for block in section.blocks:
+        match block:
+            case blocks.Paragraph(text=text) | blocks.Code(text=text):
+                yield text
+            case blocks.Bullets(items=items):
+                yield from items
+            case blocks.Facts(rows=rows):
+                yield from (part for row in rows for part in row)
+            case blocks.Table(rows=cells):
+                yield from (cell.text for row in cells for cell in row)
+            case blocks.Card():
+                yield from (block.title, block.text, block.code, *block.points)
+            case blocks.Figure(caption=caption):
+                yield caption
+
+
+def section(document: blocks.Document, title: str) -> blocks.Section:
+    return next(found for found in document.sections if found.title == title)
+
+
+def of_type(blocks_: Sequence[blocks.Block], kind: type) -> list[blocks.Block]:
+    return [block for block in blocks_ if isinstance(block, kind)]
+
+
+def test_that_the_first_page_asks_and_answers(document: blocks.Document) -> None:
+    first = document.sections[0]
+
+    said = list(texts(first))
+    (card,) = of_type(first.blocks, blocks.Card)
+    (figure,) = of_type(first.blocks, blocks.Figure)
+
+    assert any("Which of 8 configurations" in text and "NVIDIA H200" in text for text in said)
+    assert isinstance(card, blocks.Card)
+    assert card.title == "Use reduce-overhead"
+    assert card.code == 'model = torch.compile(model, mode="reduce-overhead")'
+    assert any("first call of" in point for point in card.points)
+    assert isinstance(figure, blocks.Figure)
+    assert isinstance(figure.chart, blocks.SpeedupChart)
+    assert [bar.label for bar in figure.chart.bars if bar.is_chosen] == ["reduce-overhead"]
+
+
+def test_that_leaving_it_eager_is_a_full_answer() -> None:
+    slow = comparison([Config()], speedups=(0.8,), samples=60)
+
+    (card,) = of_type(build_document(slow).sections[0].blocks, blocks.Card)
+
+    assert isinstance(card, blocks.Card)
+    assert card.title == "Leave it eager"
+    assert "Slower than eager" in card.text
+
+
+def test_that_every_configuration_has_its_pages_and_its_row(document: blocks.Document, full: Comparison) -> None:
+    titles = [found.title for found in document.sections if found.level == 2]
+    table = of_type(section(document, "All configurations").blocks, blocks.Table)[0]
+
+    assert titles == [run.label for run in full.runs]
+    assert isinstance(table, blocks.Table)
+    assert [row[0].text for row in table.rows] == titles
+    anchors = {found.anchor for found in document.sections}
+    assert all(row[0].link in anchors for row in table.rows)
+
+
+def test_that_a_break_is_shown_at_its_line_with_what_to_do(document: blocks.Document) -> None:
+    pages = section(document, "default")
+
+    codes = [block for block in of_type(pages.blocks, blocks.Code) if isinstance(block, blocks.Code) and block.marked]
+
+    assert [(code.marked, code.first_line) for code in codes] == [(17, 15), (19, 17), (20, 18)]
+    assert "if hidden.abs().mean() > 0.5:" in codes[0].text
+    assert any("torch.cond" in text for text in texts(pages))
+
+
+def test_that_a_break_told_before_is_named_and_not_told_again(document: blocks.Document) -> None:
+    pages = section(document, "max-autotune")
+
+    assert not [code for code in of_type(pages.blocks, blocks.Code) if getattr(code, "marked", None)]
+    assert "GB0170 · Data-dependent branching" in list(texts(pages))
+    assert "default" in list(texts(pages))
+
+
+def test_that_a_failed_run_tells_where_and_why(document: blocks.Document) -> None:
+    pages = section(document, "default · static · fullgraph")
+
+    assert pages.badge == "failed"
+    assert any("Data-dependent branching" in text for text in texts(pages))
+    assert any(isinstance(block, blocks.Code) and block.marked == 17 for block in pages.blocks)
+
+
+def test_that_the_script_is_shown_as_it_was_when_it_ran(document: blocks.Document) -> None:
+    said = "\n".join(texts(section(document, "Environment and method")))
+
+    assert "class Model(nn.Module):" in said
+    assert "32 × 128 × 512 float32" in said
+    assert "AMD EPYC 9654 96-Core Processor" in said
+
+
+def test_that_what_was_not_checked_is_said(document: blocks.Document) -> None:
+    said = "\n".join(texts(section(document, "What was not checked")))
+
+    assert "default · static · fullgraph" in said
+    assert "Training" in said
+    assert "One set of input sizes" in said
+
+
+def test_that_a_comparison_without_any_figure_has_a_report() -> None:
+    run = Run("r", config=Config(), workload=Workload(script="a.py"))
+
+    document = build_document(Comparison(id="c", created=0.0, runs=[run]))
+
+    assert document.created == "1 January 1970, 00:00 UTC"
+    assert "No answer yet" in list(texts(document.sections[0]))
+
+
+def test_that_runs_of_several_precisions_have_names_of_their_own() -> None:
+    runs = [
+        Run(f"r{i}", config=Config(), workload=Workload(script="a.py", precision=precision))
+        for i, precision in enumerate(("fp32", "bf16", "bf16"))
+    ]
+
+    document = build_document(Comparison(id="c", created=0.0, runs=runs))
+
+    assert [found.title for found in document.sections if found.level == 2] == [
+        "default (fp32)",
+        "default (bf16)",
+        "default (bf16) #2",
+    ]
+
+
+def test_that_a_product_is_one_command_line() -> None:
+    configs = Choices(modes=("default", "max-autotune"), dynamics=(None, True)).product()
+    runs = [Run(str(i), config=config, workload=Workload(script="my model.py")) for i, config in enumerate(configs)]
+
+    assert method.commands(runs, Measurement(budget_s=5.0)) == [
+        "compilescope bench 'my model.py' --phase inference --precision fp32 --budget 5 "
+        "--mode default --mode max-autotune --dynamic auto --dynamic on"
+    ]
+
+
+def test_that_configurations_that_are_no_product_are_a_line_each() -> None:
+    configs = [Config(mode="default"), Config(mode="max-autotune", fullgraph=True), Config(backend="aot_eager")]
+    runs = [Run(str(i), config=config, workload=Workload(script="a.py")) for i, config in enumerate(configs)]
+
+    lines = method.commands(runs)
+
+    assert [line.partition("fp32 ")[2] for line in lines] == [
+        "--mode default",
+        "--mode max-autotune --fullgraph on",
+        "--backend aot_eager",
+    ]
+
+
+def test_that_a_phase_is_counted_without_the_phases_inside_it(full: Comparison) -> None:
+    story = full.runs[0].cold
+    assert story is not None
+
+    own = figures.own_times(story)
+
+    assert len(own) == 24
+    assert sum(seconds for _, _, seconds in own) == pytest.approx(sum(row.duration_s or 0.0 for row in story.phases))
+
+
+def test_that_a_column_has_one_unit_and_the_digits_its_figures_carry() -> None:
+    assert numbers.times([0.00125, 0.000954, None]) == ("ms", ["1.250", "0.954", "–"])
+    assert numbers.times([13.9, 1.58]) == ("s", ["13.90", "1.58"])
+    assert numbers.times([]) == ("s", [])
+    assert numbers.sizes([412_000_000, None]) == ("MiB", ["393", "–"])
