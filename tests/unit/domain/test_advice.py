@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ from compilescope.domain import events as e
 from compilescope.domain.advice import Advice, advise
 from compilescope.domain.config import Config
 from compilescope.domain.run import Run
+from compilescope.domain.trace.records import read_trace
+from compilescope.domain.trace.translator import TraceTranslator
 from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
@@ -30,7 +33,10 @@ CUDA = {"device": "cuda:0"}
 RECURRENT = broken("Attempted to wrap RNN, GRU, or LSTM", id="GB0014")
 ITEM = broken("Unsupported Tensor.item() call with capture_scalar_outputs=False", id="GB0124")
 SKIP = e.CudaGraph(state="skipped", reason="mutated inputs (1 instances)", **AT)  # type: ignore[arg-type]
-COUNTER = recompiles((1, 2, 3), source="L['self'].step", guard="L['self'].step == 0", reason="L['self'].step == 0")
+COUNTER = [
+    e.Recompile(source="self.step", guard=f"self.step == {step}", expected=str(step), **AT)  # type: ignore[arg-type]
+    for step in (1, 2, 3)
+]
 NOT_BUSY = e.GpuBusy(side="compiled", seconds=0.4e-3, launches=30)
 BUSY = e.GpuBusy(side="compiled", seconds=1.9e-3, launches=30)
 OLD = e.Environment(device_capability="7.5")
@@ -43,11 +49,11 @@ FIRES = [
     ("graph_break_item", {"extra": [ITEM]}),
     ("graph_break_output_shape", {"extra": [broken("Dynamic shape operator", id="GB0036")]}),
     ("graph_break_branch_on_data", {"extra": [broken("Data-dependent branching", id="GB0170")]}),
-    ("graph_break_logging", {"extra": [broken("Failed to trace builtin operator `print`")]}),
+    ("graph_break_logging", {"extra": [broken("Failed to trace", explanation="builtin operator `print`")]}),
     ("graph_break", {"extra": [broken("Call to a C extension", hints=("Wrap it in a custom operator",))]}),
     ("recompile_limit", {"extra": [e.RecompileLimit(limit=8, reason="size mismatch", **AT)]}),
     ("changing_sizes", {"extra": recompiles((9, 10), source="L['x']", dimension=1, **SIZE)}),
-    ("counter_attribute", {"extra": COUNTER}),
+    ("changing_number", {"extra": COUNTER}),
     ("recompile", {"extra": recompiles(("True",), source="L['flag']", guard="L['flag'] == False")}),
     ("recompiles_while_timing", {"extra": [e.Void(block=2, reason="The compiled model compiled again.")]}),
     ("recompiles_while_timing", {"extra": [e.Warning(code="recompiles_every_call", message="40 calls compiled.")]}),
@@ -71,11 +77,12 @@ QUIET = [
     ("graph_break_output_shape", {"extra": [ITEM]}),
     ("graph_break_branch_on_data", {"extra": [ITEM]}),
     ("graph_break_logging", {"extra": [broken("call to unsupported function blueprint()")]}),
+    ("graph_break_logging", {"extra": [broken("Failed to trace", hints=("if it is logging (e.g. `print`)",))]}),
     ("graph_break", {"extra": [ITEM]}),
     ("recompile_limit", {"extra": COUNTER}),
     ("changing_sizes", {"extra": COUNTER}),
-    ("counter_attribute", {"extra": recompiles((9, 10), source="L['x']", dimension=1, **SIZE)}),
-    ("counter_attribute", {"extra": recompiles((1,), source="L['self'].step", guard="L['self'].step == 0")}),
+    ("changing_number", {"extra": recompiles((9, 10), source="L['x']", dimension=1, **SIZE)}),
+    ("changing_number", {"extra": COUNTER[:1]}),
     ("recompile", {"extra": COUNTER}),
     ("recompiles_while_timing", {"extra": [e.Void(block=2, reason="The loss is not finite.")]}),
     ("results_differ", {}),
@@ -137,6 +144,37 @@ def test_that_contradicting_processes_are_told(make_run: RunMaker):
     run = make_run(starts=("cold",), noise=0.001, extra=[e.Hello(start="warm"), *chunks])
 
     assert "processes_disagree" in [advice.code for advice in advise(run)]
+
+
+@pytest.mark.parametrize(
+    ("trace", "codes"),
+    [
+        ("lstm_not_compiled", {"not_compiled", "graph_break_rnn"}),
+        (
+            "graph_break_and_recompile",
+            {
+                "graph_break_item",
+                "graph_break_branch_on_data",
+                "graph_break_logging",
+                "changing_sizes",
+                "changing_number",
+                "recompile",
+            },
+        ),
+        ("mlp_default", set()),
+        ("training_step_bf16", set()),
+    ],
+)
+def test_that_recorded_traces_get_the_advice_that_fits(trace: str, codes: set[str]):
+    path = Path(__file__).parents[2] / "transcripts" / "h200" / f"{trace}.log.gz"
+    translator = TraceTranslator(str(path))
+    run = Run("r", config=Config(), workload=Workload(script="m.py"))
+    run.apply(e.Hello())
+    for record in read_trace(path):
+        run.apply_all(translator.feed(record))
+    run.apply_all([*translator.finish(), e.FirstCall(side="compiled", duration_s=3.0)])
+
+    assert {advice.code for advice in advise(run)} == codes
 
 
 def test_that_nothing_is_advised_on_a_run_that_has_not_begun():

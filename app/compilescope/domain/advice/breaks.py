@@ -32,7 +32,8 @@ class Cause:
 
     def explains(self, row: GraphBreakRow) -> bool:
         event = row.event
-        text = " ".join((event.kind, event.reason, event.explanation, *event.hints))
+        # not the hints: those of one kind of break name causes that are not this one's
+        text = " ".join((event.kind, event.reason, event.explanation))
         return re.search(self.words, text, re.IGNORECASE) is not None
 
 
@@ -152,10 +153,11 @@ def _advice(rows: list[GraphBreakRow], *, code: str, title: str, remedy: str) ->
     places = places_of([row.event for row in rows])
     times = sum(row.count for row in rows)
     first = rows[0].event
+    why = first.explanation or first.reason or first.kind
     return Advice(
         code=code,
         title=title,
-        evidence=f"{units.plural(times, 'graph break')}{place_text(places)}: {_sentence(first.reason or first.kind)}",
+        evidence=f"{units.plural(times, 'graph break')}{place_text(places)}: {_sentence(why)}",
         remedy=remedy,
         source=_source(rows),
         places=places,

@@ -16,13 +16,14 @@ from compilescope.domain.advice.rule import (
     place_text,
     places_of,
 )
-from compilescope.domain.run import RecompileRow
+from compilescope.domain.events import Recompile
+from compilescope.domain.run import ProcessStory, RecompileRow
 
 _SIZE = re.compile(r"size mismatch|\.size\(|\.shape\b|\bSYMBOLIC_SHAPE_GUARD|shape\[", re.IGNORECASE)
 _COMPILED = re.compile(r"recompil|compiled again", re.IGNORECASE)
 _RECOMPILING = ("recompiles_every_call", "recompiles_while_timed")
 # one change is told from a counter by what comes after it
-_COUNTER_STEPS = 2
+_COUNTER_VALUES = 2
 
 
 def is_size(row: RecompileRow) -> bool:
@@ -31,12 +32,18 @@ def is_size(row: RecompileRow) -> bool:
     return event.dimension is not None or _SIZE.search(f"{event.guard} {event.reason}") is not None
 
 
-def is_counter(row: RecompileRow) -> bool:
-    """Whether a Python number, kept from call to call, went on changing."""
-    if is_size(row) or row.count < _COUNTER_STEPS:
-        return False
-    values = {event.actual for event in row.events}
-    return len(values) >= _COUNTER_STEPS and all(_is_number(value) for value in values)
+def counters(story: ProcessStory) -> dict[str, list[Recompile]]:
+    """Python numbers that went on changing, by name, each with the recompiles that it caused.
+
+    A guard holds one value, so each value is a row of its own.
+    """
+    found: dict[str, list[Recompile]] = {}
+    for row in story.recompiles.values():
+        if row.event.source and not is_size(row) and _is_number(row.event.expected):
+            found.setdefault(row.event.source, []).extend(row.events)
+    return {
+        name: events for name, events in found.items() if len({event.expected for event in events}) >= _COUNTER_VALUES
+    }
 
 
 def recompile_limit(case: Case) -> Iterator[Advice]:
@@ -66,13 +73,15 @@ def changing_sizes(case: Case) -> Iterator[Advice]:
         return
     event, places = rows[0].event, places_of([row.event for row in rows])
     count, what = sum(row.count for row in rows), event.source or "an input"
+    others = len({row.event.source for row in rows}) - 1
     settled = count == 1 and case.run.config.dynamic is None
     dimension = "" if event.dimension is None else f", dimension {event.dimension}"
+    more = f", and {units.plural(others, 'other tensor')}" if others else ""
     change = f" (from {event.expected} to {event.actual})" if event.expected and event.actual else ""
     yield Advice(
         code="changing_sizes",
         title="Sizes change, and each change compiles again",
-        evidence=f"{units.plural(count, 'recompile')} for {what}{dimension}{change}"
+        evidence=f"{units.plural(count, 'recompile')} for {what}{dimension}{change}{more}"
         f"{place_text(places)}.",
         remedy=_size_remedy(case, what, event.dimension),
         source=DYNAMIC_SHAPES,
@@ -82,35 +91,38 @@ def changing_sizes(case: Case) -> Iterator[Advice]:
     )
 
 
-def counter_attribute(case: Case) -> Iterator[Advice]:
-    """A step counter: every call sees a new constant."""
-    rows = [row for row in case.story.recompiles.values() if is_counter(row)]
-    if rows:
-        event, places = rows[0].event, places_of([row.event for row in rows])
-        values = ", ".join(str(item.actual) for item in rows[0].events[:4])
+def changing_number(case: Case) -> Iterator[Advice]:
+    """A step counter or another Python number: every new value is a new constant."""
+    for name, events in counters(case.story).items():
+        places = places_of(events)
+        values = ", ".join(dict.fromkeys(str(event.expected) for event in events[:4]))
+        is_attribute = name.startswith(("self.", "L['self']"))
+        setting = (
+            "; for an integer attribute, torch._dynamo.config.allow_unspec_int_on_nn_module = True also helps"
+        )
         yield Advice(
-            code="counter_attribute",
+            code="changing_number",
             title="A number that changes with every call is compiled in",
-            evidence=f"{event.source or 'A Python number'} took the values {values} …, and "
-            f"{units.plural(rows[0].count, 'recompile')} followed{place_text(places)}.",
-            remedy="Keep the number in a tensor (a buffer), count outside of forward, or, for an integer attribute of "
-            "a module, set torch._dynamo.config.allow_unspec_int_on_nn_module = True.",
-            source=CONFIG,
+            evidence=f"{name} was guarded on {values} …, and {units.plural(len(events), 'recompile')} followed"
+            f"{place_text(places)}.",
+            remedy=f"Keep the number in a tensor (a buffer), or out of forward{setting if is_attribute else ''}.",
+            source=CONFIG if is_attribute else RECOMPILES,
             places=places,
         )
 
 
 def other_recompiles(case: Case) -> Iterator[Advice]:
     """Recompiles of any other cause, each with its guard."""
+    numbers = counters(case.story)
     for row in case.story.recompiles.values():
-        if is_size(row) or is_counter(row):
+        if is_size(row) or row.event.source in numbers:
             continue
         event, places = row.event, places_of([row.event])
         yield Advice(
             code="recompile",
             title="Compiled again",
-            evidence=f"{units.plural(row.count, 'recompile')} of {event.function or 'a function'}{place_text(places)}: "
-            f"{one_line(event.reason or event.guard)}",
+            evidence=f"{units.plural(row.count, 'recompile')} of {event.function or 'a function'}{place_text(places)}, "
+            f"since this no longer held: {one_line(event.guard or event.reason)}",
             remedy="Make what the guard tests the same for every call, or pass it as a tensor.",
             source=RECOMPILES,
             severity="note",
@@ -141,7 +153,7 @@ def _size_remedy(case: Case, what: str, dimension: int | None) -> str:
         return "dynamic is off here, so every new size compiles. Leave it on auto or turn it on, or pad to a few sizes."
     if case.run.config.dynamic:
         return "dynamic is on already: something fixes this size. Look for a place that specialises it, or pad."
-    local = re.fullmatch(r"L\['(\w+)'\]", what)
+    local = re.fullmatch(r"(?:L\[')?(\w+)(?:'\])?", what)
     mark = f"torch._dynamo.mark_dynamic({local[1] if local else 'tensor'}, {dimension or 0})"
     return f"Try dynamic on (dynamic=True), or {mark} before the first call, or pad to a few sizes."
 
@@ -158,6 +170,6 @@ RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (
     recompile_limit,
     recompiles_while_timing,
     changing_sizes,
-    counter_attribute,
+    changing_number,
     other_recompiles,
 )
