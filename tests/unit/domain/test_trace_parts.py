@@ -135,7 +135,7 @@ def test_that_a_resumed_function_goes_by_its_own_name() -> None:
     ("payload", "source", "dimension", "expected", "actual"),
     [
         ("0/0: tensor 'L['x']' size mismatch at index 0. expected 4, actual 5", "x", 0, "4", "5"),
-        ('["0/0: tensor \'x\' size mismatch at index 1. expected 9, actual 14"]', "x", 1, "9", "14"),
+        ("[\"0/0: tensor 'x' size mismatch at index 1. expected 9, actual 14\"]", "x", 1, "9", "14"),
         ("0/0: tensor 'x' stride mismatch at index 0. expected 4, actual 1", "x", 0, "4", "1"),
         ("0/0: tensor 'x' requires_grad mismatch. expected requires_grad=0", "x", None, "0", None),
         ("0/0: tensor 'x' rank mismatch. expected 2, actual 3", "x", None, "2", "3"),

@@ -61,8 +61,9 @@ _GROUPS = (
     ("Scheduler", "inductor"),
 )
 _AUTOTUNED = re.compile(r"(\w+)_template_(autotuning|precompiling)$")
-_HEAD = re.compile(r'\{\s*"name": "((?:[^"\\]|\\.)*)",\s*"ts": ([0-9.e+]+)')
-_PHASE = re.compile(r'"ph": "(\w)",\s*"cat"')
+_HEAD = re.compile(rb'\s*\{\s*"name": "([^"\\]*)",\s*"ts": ([0-9.]+)')
+_STATE = re.compile(rb'"ph": "(\w)",\s*"cat": "')
+_ENDS = 160
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +91,10 @@ def autotuned_operation(name: str) -> str | None:
 
 def parse_tick(record: TraceRecord) -> Tick | None:
     """A timed region's begin or end; cache events carry tens of kilobytes, so only both ends of the text are read."""
-    head, phase = _HEAD.match(record.head(200)), _PHASE.findall(record.tail(80))
-    if head and phase:
-        return Tick(name=head[1], state=phase[-1], seconds=float(head[2]) / 1e6)
+    first, last = record.ends(_ENDS)
+    head, state = _HEAD.match(first), _STATE.search(last)
+    if head and state:
+        return Tick(name=head[1].decode(), state=state[1].decode(), seconds=float(head[2]) / 1e6)
     try:
         value = json.loads(record.payload)
         return Tick(name=str(value["name"]), state=str(value["ph"]), seconds=float(value["ts"]) / 1e6)

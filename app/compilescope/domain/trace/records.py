@@ -68,17 +68,12 @@ class TraceRecord:
             self.text = plain_text(self._buffer[self._start : self._stop])
         return self.text
 
-    def head(self, size: int) -> str:
-        """About the first characters of the payload, without decoding the rest."""
-        if self.text is not None:
-            return self.text[:size]
-        return plain_text(self._buffer[self._start : min(self._start + size, self._stop)])
-
-    def tail(self, size: int) -> str:
-        """About the last characters of the payload, without decoding the rest."""
-        if self.text is not None:
-            return self.text[-size:]
-        return plain_text(self._buffer[max(self._stop - size, self._start) : self._stop])
+    def ends(self, size: int) -> tuple[bytes, bytes]:
+        """About the first and last characters of the payload, with the file's tabs still in them."""
+        if self.text is None:
+            start, stop = self._start, self._stop
+            return self._buffer[start : min(start + size, stop)], self._buffer[max(stop - size, start) : stop]
+        return self.text[:size].encode("utf-8", "replace"), self.text[-size:].encode("utf-8", "replace")
 
 
 def compile_id(metadata: Mapping[str, Any]) -> str | None:
@@ -106,7 +101,10 @@ def open_trace(path: str | Path) -> IO[bytes]:
         stream.seek(0)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.", hint=_FOREIGN_HINT) from error
-    return gzip.open(stream) if packed else stream  # type: ignore[return-value]
+    if not packed:
+        return stream
+    stream.close()  # gzip would leave a stream that it is given open
+    return gzip.open(path)  # type: ignore[return-value]
 
 
 def read_text(path: str | Path, offset: int, length: int) -> str:
@@ -170,8 +168,14 @@ def _record(buffer: bytes, start: int, end: int, base: int, clock: _Clock) -> Tr
     bracket = buffer.find(b"] {", start, line_end)
     if bracket < 0 or buffer.startswith(_DROPPED, bracket):
         return None
+    # eight records of ten are the begin or end of a region, whose header is always the same
+    region = _REGION.match(buffer, bracket, line_end)
     try:
-        metadata = _decode(buffer[bracket + 2 : line_end].decode("utf-8", "replace"))
+        metadata = (
+            {"chromium_event": {}, "frame_id": int(region[1]), "frame_compile_id": int(region[2])}
+            if region
+            else _decode(buffer[bracket + 2 : line_end].decode("utf-8", "replace"))
+        )
     except ValueError:
         # a process that died while it wrote leaves half a record
         return None
@@ -187,6 +191,10 @@ def _record(buffer: bytes, start: int, end: int, base: int, clock: _Clock) -> Tr
     return record.keep(buffer, payload, end)
 
 
+_REGION = re.compile(
+    rb'\] \{"chromium_event": \{\}, "frame_id": (\d+), "frame_compile_id": (\d+), "attempt": \d+, '
+    rb'"has_payload": "\w+"\}$'
+)
 _decode = json.JSONDecoder(strict=False).decode
 _HEADER = re.compile(rb"V(\d{4} \d\d:\d\d:\d\d(?:\.\d+)?)\S* +(\d+) ")
 
