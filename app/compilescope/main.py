@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from pathlib import Path
@@ -24,6 +25,8 @@ from compilescope.ui.session import Session
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Scheme, Theme
 
+JOIN_S = 3.0
+
 
 def run_window(script: Path | None = None) -> int:
     """Show the window, with `script` opened in it, until it is closed. The exit status."""
@@ -40,6 +43,7 @@ def run_window(script: Path | None = None) -> int:
         window_app.window.messages.show_info(problem)
     if script is not None:
         window_app.window.open_script(script)
+    window_app.settled.connect(gc.freeze)
     window_app.window.show()
     status = app.exec()
     window_app.close()
@@ -58,12 +62,18 @@ def refuse_broken_qt(version: str, python: tuple[int, ...]) -> None:
 
 
 class WindowApp(QObject):
-    """Owns the window and what works behind it."""
+    """Owns the window and what works behind it. `program`: the worker, unless it is ours.
 
-    def __init__(self, app: QApplication, known: settings.Settings, engine: Supervisor | None = None) -> None:
+    `settled` comes when everything has been loaded. What is there then stays, and need not be looked at by every full
+    garbage collection, each of which would stop a live window for a tenth of a second.
+    """
+
+    settled = Signal()
+
+    def __init__(self, app: QApplication, known: settings.Settings, program: Path | None = None) -> None:
         super().__init__()
         self.feed = Feed()
-        self.engine = engine or Supervisor(self.feed)
+        self.engine = Supervisor(self.feed, program=program)
         self.theme = Theme(_scheme(known.scheme), self)
         self.state = AppState(Selection(python=known.python, budget_s=known.budget_s), self)
         self.bridge = Bridge(self.feed, self)
@@ -86,6 +96,7 @@ class WindowApp(QObject):
         """End every process; five seconds at most."""
         self.session.close()
         self.findings.close()
+        self._charts.join()
 
     def _begin_soon(self) -> None:
         QTimer.singleShot(0, self._begin)
@@ -105,6 +116,7 @@ class WindowApp(QObject):
         workspace.timing.chart.install(LatencyChart(self.theme))
         workspace.timeline.install(Timeline(self.theme))
         workspace.comparison.install_chart(ComparisonChart(self.theme))
+        self.settled.emit()
 
     def _keep_settings(self) -> None:
         self.kept = self.window.settings
@@ -116,8 +128,17 @@ class ChartLoader(QObject):
     loaded = Signal()
     failed = Signal(str)
 
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._thread = threading.Thread(target=self._load, name="charts", daemon=True)
+
     def start(self) -> None:
-        threading.Thread(target=self._load, name="charts", daemon=True).start()
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for an import in progress: what it tells must not arrive after its receiver is gone."""
+        if self._thread.is_alive():
+            self._thread.join(JOIN_S)
 
     def _load(self) -> None:
         try:
