@@ -60,7 +60,7 @@ def requests(count: int = 1) -> list[StoredRequest]:
 def test_that_a_killed_instance_leaves_its_comparison_to_be_resumed(open_history: Opener, tmp_path: Path) -> None:
     process = start_instance(tmp_path / "history.sqlite3")
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.communicate()
 
     history = open_history()
 
@@ -79,7 +79,7 @@ def test_that_a_killed_instance_leaves_its_comparison_to_be_resumed(open_history
 def test_that_a_resumed_run_starts_from_nothing(open_history: Opener, tmp_path: Path) -> None:
     process = start_instance(tmp_path / "history.sqlite3")
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.communicate()
     history = open_history()
 
     history.start_run("run0")
@@ -104,7 +104,7 @@ def test_that_a_second_instance_leaves_the_runs_of_the_first_alone(open_history:
         assert {row.id for row in history.comparisons()} == {"live", "mine"}
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 def test_that_a_damaged_file_is_set_aside_and_named(open_history: Opener, tmp_path: Path) -> None:
