@@ -13,6 +13,7 @@ CUDAGRAPH_MODES = ("reduce-overhead", "max-autotune")
 AUTOTUNE_MODES = ("max-autotune", "max-autotune-no-cudagraphs")
 
 _DOCS = "https://docs.pytorch.org/docs/stable/"
+_COMPILER = f"{_DOCS}user_guide/torch_compiler/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,16 +26,16 @@ class Source:
 
 COMPILE = Source(title="torch.compile", url=f"{_DOCS}generated/torch.compile.html")
 GRAPH_BREAKS = Source(
-    title="Working with graph breaks", url=f"{_DOCS}compile/programming_model.graph_breaks_index.html"
+    title="Working with graph breaks", url=f"{_COMPILER}compile/programming_model.graph_breaks_index.html"
 )
-SKIPPED = Source(title="Skipped functions", url=f"{_DOCS}compile/programming_model.skipped_functions.html")
-RECOMPILES = Source(title="Dealing with recompilations", url=f"{_DOCS}compile/programming_model.recompilation.html")
-DYNAMIC_SHAPES = Source(title="Dynamic shapes", url=f"{_DOCS}torch.compiler_dynamic_shapes.html")
-CUDAGRAPHS = Source(title="CUDAGraph Trees", url=f"{_DOCS}torch.compiler_cudagraph_trees.html")
-TROUBLESHOOTING = Source(title="torch.compile troubleshooting", url=f"{_DOCS}torch.compiler_troubleshooting.html")
-FAQ = Source(title="torch.compile frequently asked questions", url=f"{_DOCS}torch.compiler_faq.html")
+SKIPPED = Source(title="Skipped functions", url=f"{_COMPILER}compile/programming_model.skipped_functions.html")
+RECOMPILES = Source(title="Dealing with recompilations", url=f"{_COMPILER}compile/programming_model.recompilation.html")
+DYNAMIC_SHAPES = Source(title="Dynamic shapes", url=f"{_COMPILER}torch.compiler_dynamic_shapes.html")
+CUDAGRAPHS = Source(title="CUDAGraph Trees", url=f"{_COMPILER}torch.compiler_cudagraph_trees.html")
+TROUBLESHOOTING = Source(title="torch.compile troubleshooting", url=f"{_COMPILER}torch.compiler_troubleshooting.html")
+FAQ = Source(title="torch.compile frequently asked questions", url=f"{_COMPILER}torch.compiler_faq.html")
 TF32 = Source(title="TensorFloat-32 on Ampere and later", url=f"{_DOCS}notes/cuda.html#tf32-on-ampere")
-CONFIG = Source(title="torch.compiler.config", url=f"{_DOCS}torch.compiler.config.html")
+CONFIG = Source(title="torch.compiler.config", url=f"{_COMPILER}torch.compiler.config.html")
 CACHING = Source(
     title="Compile time caching",
     url="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_configuration_tutorial.html",
