@@ -58,7 +58,7 @@ def test_that_each_block_is_long_enough_and_both_sides_have_the_same_number() ->
     rows = [row for row in events if isinstance(row, Samples) and row.measure == "back_to_back"]
     assert all(t * n >= 0.018 for row in rows for t, n in zip(row.seconds, row.calls, strict=True))
     assert len(back_to_back(events, "eager")) == len(back_to_back(events, "compiled")) >= 3
-    assert statistics.median(back_to_back(events, "compiled")) == pytest.approx(2e-3, rel=0.2)
+    assert min(back_to_back(events, "compiled")) >= 2e-3
 
 
 def test_that_a_narrow_interval_ends_the_timing_before_its_budget() -> None:

@@ -55,6 +55,7 @@ class Block:
 
     seconds: float
     wall_s: float
+    calls: int
 
 
 class Timer:
@@ -101,6 +102,8 @@ class Timer:
                 if per_call * calls >= BLOCK_S / 4 or calls >= MOST_CALLS:
                     break
                 calls = min(calls * 4, MOST_CALLS)
+            # a busy moment makes calls look long, and blocks built on that would be short
+            per_call = min(per_call, *(self._time(timed, calls).wall_s for _ in range(2)))
         timed.calls = _calls_for(BLOCK_S * 1.1, per_call)
         timed.lead = _calls_for(LEAD_S, per_call)
 
@@ -134,14 +137,23 @@ class Timer:
             with timed.side.ready():
                 for _ in range(timed.lead):
                     timed.call()
-                block = self._time(timed, timed.calls)
+                block = self._full_block(timed)
             blocks.append(block)
             timed.seconds.append(block.seconds)
             timed.wall_s.append(block.wall_s)
-            timed.counts.append(timed.calls)
+            timed.counts.append(block.calls)
             reasons.append(_fault(timed.side, self._compiles_seen() - before, scale))
         self._judge(blocks, reasons)
         self._block += 1
+
+    def _full_block(self, timed: Timed) -> Block:
+        """A block that was planned on too slow a moment is made longer, now and for the next ones."""
+        block = self._time(timed, timed.calls)
+        while block.wall_s * block.calls < BLOCK_S:
+            timed.calls = _calls_for(BLOCK_S * 1.1, block.wall_s)
+            more = self._time(timed, max(timed.calls - block.calls, 1))
+            block = _joined(block, more)
+        return block
 
     def _judge(self, blocks: Sequence[Block], reasons: Sequence[str]) -> None:
         if any(reasons):
@@ -162,7 +174,7 @@ class Timer:
             for _ in rounds:
                 call()
             took = (time.perf_counter() - began) / calls
-            return Block(seconds=took, wall_s=took)
+            return Block(seconds=took, wall_s=took, calls=calls)
         start, end = _event(), _event()
         timed.side.synchronize()
         began = time.perf_counter()
@@ -172,7 +184,7 @@ class Timer:
         end.record()
         timed.side.synchronize()
         wall = (time.perf_counter() - began) / calls
-        return Block(seconds=start.elapsed_time(end) / 1e3 / calls, wall_s=wall)
+        return Block(seconds=start.elapsed_time(end) / 1e3 / calls, wall_s=wall, calls=calls)
 
     def _tell(self) -> None:
         for timed in self._timed:
@@ -251,6 +263,15 @@ def undisturbed() -> Iterator[None]:
         gc.unfreeze()
         if was_enabled:
             gc.enable()
+
+
+def _joined(one: Block, two: Block) -> Block:
+    calls = one.calls + two.calls
+    return Block(
+        seconds=(one.seconds * one.calls + two.seconds * two.calls) / calls,
+        wall_s=(one.wall_s * one.calls + two.wall_s * two.calls) / calls,
+        calls=calls,
+    )
 
 
 def _calls_for(seconds: float, per_call: float) -> int:
