@@ -36,7 +36,6 @@ class LatencyChart(Plot):
         self._run: Run | None = None
         self._points = Points()
         self._unit = unit_for(1e-3)
-        self._fitted = (0.0, 0.0)
         self._curves: dict[tuple[int, str], Any] = {}
         self._drawn: dict[tuple[int, str], object] = {}
         self._borders: list[Any] = []
@@ -56,7 +55,6 @@ class LatencyChart(Plot):
         self._curves.clear()
         self._drawn.clear()
         self._borders.clear()
-        self._fitted = (0.0, 0.0)
         self.fit()
         self.refresh()
 
@@ -142,8 +140,7 @@ class LatencyChart(Plot):
         self.show_note(f"{units.plural(above, 'slower sample')} above" if above else "")
         is_over = self._run is not None and self._run.is_over
         end = max(self._points.end if is_over else rounded_up(self._points.end, 10), 1.0)
-        if (end, top) != self._fitted:
-            self._fitted = (end, top)
+        if self.plot.getViewBox().viewRange() != [[0, end], [0, top]]:
             self.plot.setRange(xRange=(0, end), yRange=(0, top), padding=0)
         # else it would find out while it paints, and paint twice
         self.plot.getViewBox().prepareForPaint()

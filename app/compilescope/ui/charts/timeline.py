@@ -92,8 +92,11 @@ class Timeline(Chart):
 
     def _offer_processes(self) -> None:
         processes = self._run.processes if self._run else []
+        # the first item that comes is chosen at once, which is no choice of the user's
+        self._process.blockSignals(True)
         for process in processes[self._process.count() :]:
             self._process.addItem(f"{process.start} start")
+        self._process.blockSignals(False)
         self._process.setVisible(len(processes) > 1)
 
     def _start_over(self) -> None:
