@@ -119,14 +119,19 @@ def _choice(chosen: Run, best: Run, count: int) -> str:
 
 def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
     known = [(run, verdict) for run, verdict in zip(runs, verdicts, strict=True) if verdict]
+    if all(run.outcome != "finished" for run, _ in known):
+        return "Nothing can be recommended, since no run finished. " + _named(known[:MOST_NAMED])
     if len(known) == 1:
         return f"Leave it eager. {known[0][0].label}: {known[0][1].summary}"
     if len(known) <= MOST_NAMED:
-        named = " ".join(f"{run.label}: {verdict.summary}" for run, verdict in known)
-        return f"Leave it eager: no configuration was shown to be faster. {named}"
+        return f"Leave it eager: no configuration was shown to be faster. {_named(known)}"
     counts = Counter(verdict.kind for _, verdict in known)
     listed = ", ".join(f"{counts[kind]} {kind.replace('_', ' ')}" for kind in KINDS if counts[kind])
     return f"Leave it eager: of {len(known)} configurations none was shown to be faster ({listed})."
+
+
+def _named(known: Sequence[tuple[Run, Verdict]]) -> str:
+    return " ".join(f"{run.label}: {verdict.summary}" for run, verdict in known)
 
 
 def _caveats(run: Run) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from compilescope.domain.run import Run
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
 
 KINDS = ("failed", "incorrect", "not_compiled", "slower", "faster", "no_difference")
+# half a width at which "no difference" would hide one that matters
+TOO_NOISY = 0.1
 # what the worker warns of when the machine disturbed its timing
 _UNREST = ("busy_machine", "gpu_shared", "gpu_throttled")
 
@@ -94,6 +96,8 @@ def _timing(kind: str, speedup: Interval | None) -> str:
     if speedup is None:
         return "Too few timed calls to tell a difference."
     text = interval_text(speedup)
+    if kind == "no_difference" and speedup.half_width > TOO_NOISY:
+        return f"Too noisy to tell: between {units.ratio(speedup.low)} and {units.ratio(speedup.high)} of eager's speed."
     if kind == "faster":
         return f"Faster than eager: {text}."
     if kind == "slower":

@@ -97,6 +97,7 @@ QUIET = [
     ("old_gpu", CUDA),
     ("never_pays", {"speedup": 1.5}),
     ("never_pays", {"speedup": 0.9, "ended": None}),
+    ("never_pays", {"speedup": 0.9, "ended": e.Ended(outcome="stopped")}),
     ("pays_late", {"speedup": 1.5}),
     ("cache_bypassed", {"extra": [e.Cache(cache="fx_graph", state="miss")]}),
     ("processes_disagree", {}),

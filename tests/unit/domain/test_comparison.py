@@ -89,6 +89,22 @@ def test_that_too_few_calls_are_said(make_run: RunMaker):
     assert "Too few" in found.summary
 
 
+def test_that_noise_is_not_sold_as_no_difference(make_run: RunMaker):
+    found = judge(make_run(speedup=1.0, noise=0.8, blocks=20))
+
+    assert found is not None and found.kind == "no_difference"
+    assert found.summary.startswith("Too noisy to tell")
+
+
+def test_that_nothing_is_recommended_where_no_run_finished(make_run: RunMaker):
+    runs = [make_run("a", ended=e.Ended(outcome="stopped")), make_run("b", ended=e.Ended(outcome="crashed"))]
+
+    found = recommend(Comparison(id="c", created=0.0, runs=runs))
+
+    assert found is not None and found.config is None
+    assert found.summary.startswith("Nothing can be recommended")
+
+
 def test_that_reasons_carry_numbers_with_units(make_run: RunMaker):
     found = judge(make_run())
 

@@ -123,7 +123,7 @@ def old_gpu(case: Case) -> Iterator[Advice]:
 def never_pays(case: Case) -> Iterator[Advice]:
     """The first call's cost does not come back, or only after long."""
     measures, first = case.measures, case.measures.cold_first_call_s
-    if not case.run.is_over or first is None or measures.speedup is None or not case.story.graphs:
+    if case.run.outcome != "finished" or first is None or measures.speedup is None or not case.story.graphs:
         return
     found = measures.cold_break_even
     if found is None or statistics.difference(measures.speedup, case.noise_floor) != "faster":
@@ -150,7 +150,7 @@ def never_pays(case: Case) -> Iterator[Advice]:
 def autotune_not_worth_it(case: Case) -> Iterator[Advice]:
     """Searching for faster kernels found nothing that a simpler mode does not have."""
     own, first = case.measures.speedup, case.measures.cold_first_call_s
-    if case.mode not in AUTOTUNE_MODES or own is None or first is None or not case.run.is_over:
+    if case.mode not in AUTOTUNE_MODES or own is None or first is None or case.run.outcome != "finished":
         return
     for other in case.others:
         figures = measure(other)
