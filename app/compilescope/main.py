@@ -43,7 +43,7 @@ def run_window(script: Path | None = None) -> int:
         window_app.window.messages.show_info(problem)
     if script is not None:
         window_app.window.open_script(script)
-    window_app.settled.connect(gc.freeze)
+    window_app.settled.connect(spare_full_collections)
     window_app.window.show()
     status = app.exec()
     window_app.close()
@@ -61,11 +61,19 @@ def refuse_broken_qt(version: str, python: tuple[int, ...]) -> None:
         )
 
 
+def spare_full_collections() -> None:
+    """Leave what is loaded by now, and the rows of runs, to reference counts.
+
+    A full garbage collection looks at all of them, finds no cycle, and stops the window for a tenth of a second.
+    """
+    gc.freeze()
+    gc.set_threshold(10_000, 5, 1_000)
+
+
 class WindowApp(QObject):
     """Owns the window and what works behind it. `program`: the worker, unless it is ours.
 
-    `settled` comes when everything has been loaded. What is there then stays, and need not be looked at by every full
-    garbage collection, each of which would stop a live window for a tenth of a second.
+    `settled` comes when everything has been loaded.
     """
 
     settled = Signal()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
@@ -31,7 +30,7 @@ class LiveWindow:
     def __init__(self) -> None:
         self.app = QApplication(sys.argv[:1])
         self.parts = main.WindowApp(self.app, settings.Settings(), program=FAKE_WORKER)
-        self.parts.settled.connect(gc.freeze)
+        self.parts.settled.connect(main.spare_full_collections)
         self.window = self.parts.window
         self.window.resize(1280, 800)
         self.window.show()
