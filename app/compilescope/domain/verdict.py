@@ -97,7 +97,8 @@ def _timing(kind: str, speedup: Interval | None) -> str:
         return "Too few timed calls to tell a difference."
     text = interval_text(speedup)
     if kind == "no_difference" and speedup.half_width > TOO_NOISY:
-        return f"Too noisy to tell: between {units.ratio(speedup.low)} and {units.ratio(speedup.high)} of eager's speed."
+        low, high = units.ratio(speedup.low), units.ratio(speedup.high)
+        return f"Too noisy to tell: between {low} and {high} of eager's speed."
     if kind == "faster":
         return f"Faster than eager: {text}."
     if kind == "slower":
