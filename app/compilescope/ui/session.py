@@ -70,9 +70,7 @@ class Session(QObject):
     def stop(self) -> None:
         """End the run in progress and what waits behind it. Always safe to call."""
         if self._state.is_busy or self._state.is_inspecting:
-            self._state.set_activity(
-                busy=self._state.is_busy, inspecting=self._state.is_inspecting, stopping=True
-            )
+            self._state.set_activity(busy=self._state.is_busy, inspecting=self._state.is_inspecting, stopping=True)
         self._engine.stop()
 
     def close(self) -> None:

@@ -40,13 +40,15 @@ def test_that_without_a_run_every_step_waits() -> None:
 
 
 def test_that_the_innermost_open_phase_says_which_step_is_on() -> None:
-    run = run_of([
-        e.Hello(),
-        *stage("load", 0, 1),
-        *stage("compile", 1),
-        *phase("entire_frame_compile", "dynamo", 1),
-        *phase("inductor_compile", "inductor", 2),
-    ])
+    run = run_of(
+        [
+            e.Hello(),
+            *stage("load", 0, 1),
+            *stage("compile", 1),
+            *phase("entire_frame_compile", "dynamo", 1),
+            *phase("inductor_compile", "inductor", 2),
+        ]
+    )
 
     found = states(run)
 
@@ -57,13 +59,15 @@ def test_that_the_innermost_open_phase_says_which_step_is_on() -> None:
 
 
 def test_that_a_second_is_counted_for_one_step_only() -> None:
-    run = run_of([
-        e.Hello(),
-        e.Phase(at=0, name="outer", group="dynamo"),
-        e.Phase(at=1, name="inner", group="inductor"),
-        e.Phase(at=4, name="inner", group="inductor", state="end", duration_s=3),
-        e.Phase(at=5, name="outer", group="dynamo", state="end", duration_s=5),
-    ])
+    run = run_of(
+        [
+            e.Hello(),
+            e.Phase(at=0, name="outer", group="dynamo"),
+            e.Phase(at=1, name="inner", group="inductor"),
+            e.Phase(at=4, name="inner", group="inductor", state="end", duration_s=3),
+            e.Phase(at=5, name="outer", group="dynamo", state="end", duration_s=5),
+        ]
+    )
 
     assert self_times(run.processes[0].phases, 5) == {"dynamo": 2.0, "inductor": 3.0}
 
@@ -79,14 +83,16 @@ def test_that_a_failure_marks_the_step_that_failed() -> None:
 
 
 def test_that_a_compiler_that_did_nothing_shows_its_steps_as_not_used() -> None:
-    run = run_of([
-        e.Hello(),
-        *stage("compile", 0),
-        *phase("dynamo", "dynamo", 0, 1),
-        e.FirstCall(side="compiled", duration_s=1.0),
-        e.Stage(at=1, name="compile", state="end", duration_s=1.0),
-        *stage("measure", 1),
-    ])
+    run = run_of(
+        [
+            e.Hello(),
+            *stage("compile", 0),
+            *phase("dynamo", "dynamo", 0, 1),
+            e.FirstCall(side="compiled", duration_s=1.0),
+            e.Stage(at=1, name="compile", state="end", duration_s=1.0),
+            *stage("measure", 1),
+        ]
+    )
 
     steps = {step.name: step for step in pipeline(run)}
 

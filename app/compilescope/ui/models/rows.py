@@ -108,9 +108,7 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
             case _:
                 return column.value(row) if role == SORT_ROLE else None
 
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation is not Qt.Orientation.Horizontal or not 0 <= section < len(self._columns):
             return None
         column = self._columns[section]
