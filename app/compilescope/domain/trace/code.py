@@ -22,7 +22,6 @@ _CALL = re.compile(r"^([ \t]*)def call\(.*\):.*$", re.MULTILINE)
 _PARTITION = re.compile(r"^def partition_\d+\(.*\):.*$", re.MULTILINE)
 _LAUNCH = re.compile(r"^\s+(?:\w+(?:, \w+)* = |with [^\n]*: )?((?:\w+\.)*\w+)\(", re.MULTILINE)
 _SORTED = re.compile(r"#.*?Source Nodes: \[(.*?)\], Original ATen: \[(.*?)\]")
-_STACK_LINE = re.compile(r'File "(.+?)", line (\d+)(?:, in (\S+))?')
 # extern_kernels.mm, torch.ops.aten.convolution.default, aten.sort: a library's kernel
 _EXTERN = re.compile(r"(?:extern_kernels\.(\w+)|(?:torch\.ops\.|aten\.)([\w.]+))$")
 _HOUSEKEEPING = frozenset({"inductor._reinterpret_tensor", "inductor._alloc_from_pool"})
@@ -85,6 +84,8 @@ def parse_kernels(code: str, nodes: Mapping[str, Place]) -> list[KernelUse]:
             kinds.setdefault(name, "extern")
             launches[name] += 1
             places.setdefault(name, {}).update(dict.fromkeys(_places(sources, nodes)))
+            # a C++ kernel has no comment of its own, and must not take over its neighbour's
+            sources = []
     return [
         KernelUse(name=name, kind=kind, launches=launches[name], places=tuple(places.get(name, ())))
         for name, kind in kinds.items()
@@ -115,14 +116,3 @@ def _launched(called: str, defined: Mapping[str, str]) -> str | None:
 
 def _places(sources: Iterable[str], nodes: Mapping[str, Place]) -> Iterable[Place]:
     return (nodes[name] for name in sources if name in nodes)
-
-
-def stack_places(stacks: Iterable[str]) -> list[Place]:
-    """The innermost places of printed stacks, as the provenance record lists them for a kernel."""
-    found: dict[Place, None] = {}
-    for stack in stacks:
-        lines = _STACK_LINE.findall(stack)
-        if lines:
-            file, line, function = lines[-1]
-            found[Place(file=file, line=int(line), function=function_name(function) or None)] = None
-    return list(found)
