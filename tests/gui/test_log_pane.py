@@ -92,6 +92,25 @@ def test_that_the_model_keeps_qts_rules_while_it_grows_and_is_filtered() -> None
     assert model.rowCount() == 0
 
 
+@pytest.mark.parametrize("text", ["", "7"])
+def test_that_rows_go_with_the_lines_that_the_store_lets_go(text: str) -> None:
+    store = LogStore(room_bytes=400_000)
+    model = LogModel(store)
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.set_filter(LogFilter(text=text), 1.0)
+
+    for batch in range(60):
+        store.append("run", 0.0, [b"line %06d" % (batch * 1000 + number) for number in range(1000)])
+        model.trim()
+        if batch % 3:
+            model.advance(1.0)
+    model.advance(1.0)
+
+    kept = [f"line {number:06d}" for number in range(store.begin, store.end) if text in f"{number:06d}"]
+    assert store.begin > 0
+    assert [model.index(row, MESSAGE).data() for row in range(model.rowCount())] == kept
+
+
 def test_that_an_empty_pane_says_what_will_appear(shown: Shown) -> None:
     assert shown.child(QLabel, "log.empty").isVisible()
 

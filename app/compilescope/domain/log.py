@@ -27,6 +27,9 @@ class Level(IntEnum):
 
 BLOCK_BYTES = 256 * 1024
 BLOCK_LINES = 4096
+# about two and a half million lines of 80 characters
+ROOM_BYTES = 240 << 20
+LINE_BYTES = 16
 _CHUNK = 1024
 
 _WORDS = {
@@ -155,9 +158,14 @@ class Block:
 
 
 class LogStore:
-    """Every line of a session's log, in the order of arrival. Owned by one thread."""
+    """The lines of a session's log, in the order of arrival. Owned by one thread.
 
-    def __init__(self) -> None:
+    A line keeps its number, counted from 0. Beyond `room_bytes` of text the oldest lines go, so that a script that
+    prints for ever does not fill the memory: `begin` is the number of the first line that is still there.
+    """
+
+    def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
+        self._room_bytes = room_bytes
         self.clear()
 
     def clear(self) -> None:
@@ -165,12 +173,13 @@ class LogStore:
         self.blocks: list[Block] = []
         self.counts = [0] * len(Level)
         self.labels: list[str] = []
+        self.begin = self.end = 0
+        self._bytes = 0
         self._firsts: list[int] = []
-        self._length = 0
         self._moods: dict[str, _Mood] = {}
 
     def __len__(self) -> int:
-        return self._length
+        return self.end - self.begin
 
     def append(self, label: str, at: float, lines: Sequence[bytes]) -> None:
         """Add lines (without their line ends) that the run named `label` wrote at the time `at`."""
@@ -217,7 +226,7 @@ class LogStore:
                 yield block, low, len(block)
 
     def _place(self, index: int) -> tuple[Block, int]:
-        if not 0 <= index < self._length:
+        if not self.begin <= index < self.end:
             raise IndexError(index)
         block = self.blocks[bisect_right(self._firsts, index) - 1]
         return block, index - block.first
@@ -239,15 +248,26 @@ class LogStore:
         block.levels += levels
         block.at.extend([at] * len(lines))
         block.runs.extend([run] * len(lines))
-        self._length += len(lines)
+        self.end += len(lines)
+        self._bytes += len(blob) + LINE_BYTES * len(lines)
         for level in range(len(Level)):
             self.counts[level] += levels.count(level)
 
     def _open_block(self) -> Block:
         if not self.blocks or self.blocks[-1].is_full:
-            self.blocks.append(Block(self._length))
-            self._firsts.append(self._length)
+            self.blocks.append(Block(self.end))
+            self._firsts.append(self.end)
+            self._make_room()
         return self.blocks[-1]
+
+    def _make_room(self) -> None:
+        while self._bytes > self._room_bytes and len(self.blocks) > 1:
+            old = self.blocks.pop(0)
+            del self._firsts[0]
+            self.begin = self.blocks[0].first
+            self._bytes -= len(old.text) + LINE_BYTES * len(old)
+            for level in range(len(Level)):
+                self.counts[level] -= old.levels.count(level)
 
 
 def _is_utf8(blob: bytes) -> bool:

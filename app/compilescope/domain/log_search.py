@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -58,12 +59,13 @@ class LogSearch:
     @property
     def is_current(self) -> bool:
         """Whether every line of the store has been looked at."""
-        return self._read >= len(self._store)
+        return self._read >= self._store.end
 
     @property
     def progress(self) -> float:
         """The share of lines that have been looked at."""
-        return self._read / len(self._store) if len(self._store) else 1.0
+        store = self._store
+        return (self._read - store.begin) / len(store) if self._read > store.begin else float(self.is_current)
 
     def advance(self, seconds: float) -> int:
         """Look at more lines for about so long; the number of new matches."""
@@ -74,6 +76,12 @@ class LogSearch:
             if time.perf_counter() >= deadline:
                 break
         return len(self.matches) - before
+
+    def trim(self) -> int:
+        """Forget matches that are no longer in the store; how many there were."""
+        gone = bisect_left(self.matches, self._store.begin)
+        del self.matches[:gone]
+        return gone
 
     def _scan(self, block: Block, low: int, high: int, deadline: float) -> None:
         if self._pattern is not None:

@@ -151,3 +151,18 @@ def test_that_a_line_takes_little_more_than_its_text() -> None:
     tracemalloc.stop()
 
     assert taken / len(store) < 110
+
+
+def test_that_the_oldest_lines_go_when_there_is_no_more_room() -> None:
+    store = LogStore(room_bytes=1_000_000)
+
+    for batch in range(100):
+        store.append("run", 0.0, [b"ERROR: line %06d" % (batch * 1000 + i) for i in range(1000)])
+
+    assert store.end == 100_000
+    assert 25_000 < len(store) < 45_000
+    assert store.text(store.begin) == f"ERROR: line {store.begin:06d}"
+    assert store.text(99_999) == "ERROR: line 099999"
+    assert store.counts[Level.ERROR] == len(store)
+    with pytest.raises(IndexError):
+        store.text(store.begin - 1)

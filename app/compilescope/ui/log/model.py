@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,11 +44,12 @@ class LogModel(QAbstractTableModel):
         self.filter = LogFilter()
         self._search: LogSearch | None = None
         self._rows = 0
+        self._begin = store.begin
 
     @property
     def is_current(self) -> bool:
         """Whether every line of the store has been looked at."""
-        return self._search.is_current if self._search else self._rows == len(self.store)
+        return self._search.is_current if self._search else self._begin + self._rows == self.store.end
 
     @property
     def progress(self) -> float:
@@ -57,6 +59,7 @@ class LogModel(QAbstractTableModel):
         """Show what another filter lets through; rows that are not found within `seconds` come by `advance`."""
         self.beginResetModel()
         self.filter = wanted
+        self._begin = self.store.begin
         self._search = None if wanted.shows_all else LogSearch(self.store, wanted)
         if self._search:
             self._search.advance(seconds)
@@ -66,6 +69,7 @@ class LogModel(QAbstractTableModel):
     def clear(self) -> None:
         self.beginResetModel()
         self.store.clear()
+        self._begin = 0
         self._search = None if self.filter.shows_all else LogSearch(self.store, self.filter)
         self._rows = 0
         self.endResetModel()
@@ -82,9 +86,29 @@ class LogModel(QAbstractTableModel):
             self.endInsertRows()
         return added
 
+    def trim(self) -> None:
+        """Remove the rows of lines that the store has let go; to be called before anything else is asked of them."""
+        begin = self.store.begin
+        if begin == self._begin:
+            return
+        gone = bisect_left(self._search.matches, begin, 0, self._rows) if self._search else begin - self._begin
+        gone = min(gone, self._rows)
+        if gone:
+            self.beginRemoveRows(ROOT, 0, gone - 1)
+        if self._search:
+            self._search.trim()
+        self._begin = begin
+        self._rows -= gone
+        if gone:
+            self.endRemoveRows()
+
     def line(self, row: int) -> int:
         """The number in the store of the line in a row."""
-        return self._search.matches[row] if self._search else row
+        return self._search.matches[row] if self._search else self._begin + row
+
+    def row(self, line: int) -> int:
+        """The row of a line where every line has one."""
+        return line - self._begin
 
     def shown_lines(self) -> Sequence[int] | None:
         """The numbers of all lines in the rows; None where that is every line."""
@@ -99,7 +123,7 @@ class LogModel(QAbstractTableModel):
         return self.store.label(line) if column == RUN else LEVEL_TEXTS[self.store.level(line)]
 
     def _found(self) -> int:
-        return len(self._search.matches) if self._search else len(self.store)
+        return len(self._search.matches) if self._search else self.store.end - self._begin
 
     # Qt overrides
 

@@ -42,6 +42,7 @@ class LogPane(QWidget):
     def append(self, run_label: str, at: float, lines: Sequence[bytes]) -> None:
         """Add lines, without their line ends, that a run wrote at the time `at`."""
         self.store.append(run_label, at, lines)
+        self._model.trim()
         if not self._timer.isActive():
             self._timer.start()
 
@@ -145,8 +146,9 @@ class LogPane(QWidget):
         self._bar.reset()
         if line is not None and self._model.filter.shows_all:
             self._table.set_follow(False)
-            self._table.selectRow(line)
-            self._table.scrollTo(self._model.index(line, MESSAGE), LogTable.ScrollHint.PositionAtCenter)
+            row = self._model.row(line)
+            self._table.selectRow(row)
+            self._table.scrollTo(self._model.index(row, MESSAGE), LogTable.ScrollHint.PositionAtCenter)
 
     def _leave_search(self) -> None:
         self._table.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -199,6 +201,8 @@ class LogPane(QWidget):
             for level, name in ((Level.ERROR, "errors"), (Level.WARNING, "warnings"))
             if counts[level]
         ]
+        if self.store.begin:
+            parts.append(f"{units.count(self.store.begin)} older ones let go")
         return " · ".join(parts) if total else ""
 
     def _restyle(self) -> None:
