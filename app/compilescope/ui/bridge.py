@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from compilescope.domain.events import Ended
 from compilescope.domain.run import Run
-from compilescope.engine.feed import Feed, LogLines, RunEvents, RunStarted
+from compilescope.engine.feed import Feed, FeedItem, LogLines, RunEvents, RunStarted
 
 DRAIN_MS = 50
-MOST_ITEMS = 400
+SLICE_S = 0.02
 
 
 class Bridge(QObject):
@@ -41,7 +44,7 @@ class Bridge(QObject):
     def drain(self) -> None:
         """Take what has arrived, within the time that a tick may take."""
         changed: dict[str, bool] = {}
-        for item in self._feed.drain(MOST_ITEMS):
+        for item in self._arrived():
             match item:
                 case RunStarted(run_id=run_id) if run_id in self._runs:
                     self.run_started.emit(run_id)
@@ -54,6 +57,14 @@ class Bridge(QObject):
             if is_over:
                 del self._runs[run_id]
                 self.run_ended.emit(run_id)
+
+    def _arrived(self) -> Iterator[FeedItem]:
+        """Items for about as long as a tick may take; in a flood one item alone can be thousands of lines."""
+        deadline = time.perf_counter() + SLICE_S
+        while items := self._feed.drain(1):
+            yield from items
+            if time.perf_counter() >= deadline:
+                return
 
     def _fold(self, item: RunEvents) -> bool:
         run = self._runs[item.run_id]
