@@ -7,10 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pypdf
 import pytest
 from fakes.comparisons import SCRIPT, comparison
+from PySide6.QtCore import QCoreApplication
 
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
@@ -162,6 +164,18 @@ def test_that_the_same_comparison_gives_the_same_bytes_but_for_the_date(tmp_path
         written.append(re.sub(dates, b"DATE", path.read_bytes()))
 
     assert written[0] == written[1]
+
+
+def test_that_another_thread_can_write_while_the_window_lives(tmp_path: Path, qapp: QCoreApplication) -> None:
+    found = comparison([Config()], samples=20)
+    writers = [Thread(target=write_pdf, args=(found, tmp_path / f"{i}.pdf")) for i in range(2)]
+
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        qapp.processEvents()
+
+    assert all("Use default" in text_of(tmp_path / f"{i}.pdf") for i in range(2))
 
 
 def test_that_a_page_size_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -15,11 +15,12 @@ from compilescope.domain.run import GraphBreakRow, Run
 from compilescope.report import figures
 from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table, Tone
 from compilescope.report.columns import VERDICTS
-from compilescope.report.machinery import cache_blocks, cudagraph_blocks, phase_blocks, recompile_blocks
+from compilescope.report.machinery import cache_blocks, cudagraph_blocks, phase_blocks, recompile_blocks, shortened
 from compilescope.report.names import names
 from compilescope.report.sources import Reader, excerpt
 
 TRACEBACK_LINES = 30
+EVIDENCE_CHARACTERS = 200
 TONES: dict[str, Tone] = {
     "faster": "good",
     "slower": "bad",
@@ -124,8 +125,9 @@ def _cost(run: Run) -> Iterator[Block]:
 def _timing_facts(measures: Measures) -> Iterator[tuple[str, str]]:
     yield "Eager, median", units.duration(measures.eager.median if measures.eager else None)
     yield "Compiled, median", units.duration(measures.compiled.median if measures.compiled else None)
-    yield "Speedup", interval_text(measures.speedup)
-    yield "Break-even, cold", break_even_text(measures.cold_break_even)
+    if measures.speedup is not None:
+        yield "Speedup", interval_text(measures.speedup)
+        yield "Break-even, cold", break_even_text(measures.cold_break_even)
     for side, found in (("Eager", measures.eager_latency), ("Compiled", measures.compiled_latency)):
         if found:
             text = f"{units.duration(found.median)}, 95th percentile {units.duration(found.p95)}"
@@ -247,7 +249,8 @@ def _advice(run: Run, name: str, comparison: Comparison, seen: Seen) -> Iterator
 
 def advice_text(advice: Advice) -> str:
     """A piece of advice as running text."""
-    return f"{advice.title}. {_sentence(advice.evidence)} {_sentence(advice.remedy)} See: {advice.source.title}."
+    evidence = _sentence(shortened(advice.evidence, EVIDENCE_CHARACTERS))
+    return f"{advice.title}. {evidence} {_sentence(advice.remedy)} See: {advice.source.title}."
 
 
 def place(file: str | None, line: int | None) -> str:
@@ -260,7 +263,7 @@ def place(file: str | None, line: int | None) -> str:
 
 def _sentence(text: str) -> str:
     short = " ".join(text.split())
-    return short if not short or short.endswith((".", "!", "?", ":", ")")) else short + "."
+    return short if not short or short.endswith((".", "!", "?", ":", ")", "…")) else short + "."
 
 
 def _short(text: str, limit: int = 40) -> str:

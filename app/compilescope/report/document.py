@@ -24,6 +24,7 @@ from compilescope.report.sources import reader
 
 FIRST_FIXES = 3
 FIX_CHARACTERS = 110
+REASON_CHARACTERS = 700
 SOURCE_LINES = 200
 
 _MONTHS = (
@@ -87,7 +88,7 @@ def _setting(runs: Sequence[Run]) -> list[str]:
         (workload.entry if workload else None) or (asked.entry if asked else None),
         " and ".join(phases),
         " and ".join(precisions),
-        (environment.device or environment.cpu) if environment else None,
+        device_name(environment),
         f"PyTorch {environment.torch}" if environment and environment.torch else None,
     ]
     return [word for word in words if word]
@@ -119,7 +120,7 @@ def _question(runs: Sequence[Run]) -> str:
     phase = " and ".join(dict.fromkeys(names[run.workload.phase] for run in runs))
     workload, environment = workload_of(runs), environment_of(runs)
     entry = f" of {workload.entry}" if workload and workload.entry else ""
-    device = (environment.device or environment.cpu) if environment else None
+    device = device_name(environment)
     where = f" on {device}" if device else ""
     return (
         f"{subject} of torch.compile{verb} worth using for {phase or 'the work'}{entry}{where}: "
@@ -132,7 +133,7 @@ def _answer(comparison: Comparison, found: Recommendation | None) -> Card:
         return Card(title="No answer yet", text="No configuration has run to its end.", tone="muted")
     run = next((run for run in comparison.runs if run.id == found.run_id), None)
     if run is None:
-        return Card(title="Leave it eager", text=_without(found.summary, "Leave it eager"), tone="muted")
+        return Card(title="Leave it eager", text=_reason(found.summary), tone="muted")
     return Card(
         title=f"Use {names(comparison.runs)[run.id]}",
         text=_without(found.summary, f"Use {run.label}"),
@@ -140,6 +141,11 @@ def _answer(comparison: Comparison, found: Recommendation | None) -> Card:
         points=[shortened(point) for point in (*_costs(measure(run)), *found.caveats)],
         tone="good",
     )
+
+
+def _reason(summary: str) -> str:
+    """Why to leave it eager; of many configurations, as many as a first page holds."""
+    return shortened(_without(summary, "Leave it eager"), REASON_CHARACTERS)
 
 
 def _without(summary: str, start: str) -> str:
@@ -185,9 +191,9 @@ def _method(comparison: Comparison, measurement: Measurement | None, source: str
     lines = method.commands(runs, measurement)
     if lines:
         blocks += [Paragraph(text="To measure it again", style="label"), Code(text="\n".join(lines))]
-    warnings = dict.fromkeys(row.message for run in runs for process in run.processes for row in process.warnings)
+    warnings = _warnings(runs)
     if warnings:
-        blocks += [Paragraph(text="Warnings of the measurement", style="label"), Bullets(items=list(warnings))]
+        blocks += [Paragraph(text="Warnings of the measurement", style="label"), Bullets(items=warnings)]
     if source:
         cut = source.count("\n") + 1 > SOURCE_LINES
         note = f", its first {SOURCE_LINES} lines" if cut else ""
@@ -196,6 +202,19 @@ def _method(comparison: Comparison, measurement: Measurement | None, source: str
             Code(text="\n".join(source.expandtabs(4).splitlines()[:SOURCE_LINES]), first_line=1),
         ]
     return Section(title="Environment and method", blocks=blocks, anchor="method", starts_page=True)
+
+
+def _warnings(runs: Sequence[Run]) -> list[str]:
+    """Each kind of warning once, with how often it came in other words."""
+    groups: dict[str, dict[str, None]] = {}
+    for row in (row for run in runs for process in run.processes for row in process.warnings):
+        groups.setdefault(row.code or row.message, {})[row.message] = None
+    found = []
+    for messages in groups.values():
+        more = len(messages) - 1
+        times = "once" if more == 1 else f"{more} times"
+        found.append(next(iter(messages)) + (f" (And {times} more, in like words.)" if more else ""))
+    return found
 
 
 def _workload_facts(runs: Sequence[Run], measurement: Measurement | None) -> list[tuple[str, str]]:
@@ -237,6 +256,13 @@ def _environment_facts(runs: Sequence[Run]) -> list[tuple[str, str]]:
         if values:
             rows.append((title, " and ".join(values)))
     return rows or [("Environment", "not known: no process came so far as to tell")]
+
+
+def device_name(environment: e.Environment | None) -> str | None:
+    """The processor's name where it is no other device that computes."""
+    if environment is None:
+        return None
+    return environment.cpu or environment.device if environment.device in (None, "cpu") else environment.device
 
 
 def environment_of(runs: Sequence[Run]) -> e.Environment | None:

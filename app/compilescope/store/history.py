@@ -129,11 +129,7 @@ class History:
     def load(self, comparison_id: str) -> Comparison:
         """The comparison as it was, its runs folded from their stored events."""
         found = self._comparison(comparison_id)
-        runs = [
-            folded(stored_request(row), row["label"], self._lines(row["id"]))
-            for row in self._rows("SELECT * FROM runs WHERE comparison_id = ? ORDER BY position", found["id"])
-            if row["began"] is not None
-        ]
+        runs = [folded(stored_request(row), row["label"], lines) for row, lines in self._recordings(comparison_id)]
         return Comparison(id=found["id"], created=found["created"], runs=runs, noise_floor=found["noise_floor"])
 
     def find(self, name: str) -> str:
@@ -208,8 +204,7 @@ class History:
     def export(self, comparison_id: str, file: Path) -> None:
         """Write one comparison as a file that `import_` reads, here or elsewhere. It holds the script's source."""
         found = self._comparison(comparison_id)
-        runs = self._rows("SELECT * FROM runs WHERE comparison_id = ? ORDER BY position", found["id"])
-        exchange.write(file, found, [(row, self._lines(row["id"])) for row in runs if row["began"] is not None])
+        exchange.write(file, found, self._recordings(comparison_id))
 
     def import_(self, file: Path) -> str:
         """Add the comparison in a file; its id here. Nothing in the file is executed or unpacked to disk."""
@@ -243,6 +238,12 @@ class History:
                 f"The history has no comparison {comparison_id!r}.", hint="`compilescope history` lists them."
             )
         return rows[0]
+
+    def _recordings(self, comparison_id: str) -> list[tuple[sqlite3.Row, list[str]]]:
+        """The runs of a comparison that have told anything, or are about to."""
+        rows = self._rows("SELECT * FROM runs WHERE comparison_id = ? ORDER BY position", comparison_id)
+        found = [(row, self._lines(row["id"])) for row in rows]
+        return [(row, lines) for row, lines in found if lines or row["state"] == "running"]
 
     def _lines(self, run_id: str) -> list[str]:
         try:

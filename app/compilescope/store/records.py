@@ -178,7 +178,9 @@ def machine_of(run: Run) -> dict[str, Any]:
 
 
 def _device(environment: e.Environment | None) -> str | None:
-    return (environment.device or environment.cpu) if environment else None
+    if environment is None:
+        return None
+    return environment.cpu or environment.device if environment.device in (None, "cpu") else environment.device
 
 
 def _seconds(summary: Mapping[str, float] | None) -> float | None:

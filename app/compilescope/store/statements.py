@@ -50,9 +50,11 @@ SUMMARY = """
 SELECT count(*) AS runs, coalesce(sum(outcome = 'finished'), 0) AS finished,
     coalesce(sum(outcome IN ('failed', 'crashed', 'timed_out')), 0) AS failed,
     coalesce(sum(state != 'over'), 0) AS unfinished,
-    -- with one max(), the columns beside it come from the row that holds the maximum
-    max(CASE WHEN verdict = 'faster' THEN speedup END) AS best_speedup, label AS best_label, torch, device
-FROM runs WHERE comparison_id = ?
+    -- with one max(), the column beside it comes from the row that holds the maximum
+    max(CASE WHEN verdict = 'faster' THEN speedup END) AS best_speedup, label AS best_label,
+    (SELECT torch FROM runs WHERE comparison_id = ?1 AND torch IS NOT NULL ORDER BY position LIMIT 1) AS torch,
+    (SELECT device FROM runs WHERE comparison_id = ?1 AND device IS NOT NULL ORDER BY position LIMIT 1) AS device
+FROM runs WHERE comparison_id = ?1
 """
 
 

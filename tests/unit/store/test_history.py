@@ -54,6 +54,19 @@ def test_that_a_stored_comparison_gives_the_same_results_as_the_live_one(open_hi
     assert comparison_json(history.load("first")) == comparison_json(live)
 
 
+def test_that_a_run_that_was_stopped_before_it_began_is_kept(open_history: Opener) -> None:
+    history = open_history()
+    request = StoredRequest(id="r", config=Config(), workload=Workload(script="a.py"))
+    run = Run("r", config=request.config, workload=request.workload).apply_all([e.Ended(outcome="stopped")])
+    history.start_comparison(Comparison(id="c", created=1.0), [request])
+
+    history.append("r", [e.Ended(outcome="stopped")])
+    history.finish_run(run)
+    history.flush()
+
+    assert [stored.outcome for stored in history.load("c").runs] == ["stopped"]
+
+
 def test_that_a_comparison_is_there_after_a_restart(open_history: Opener) -> None:
     history = open_history()
     live = record(history)

@@ -46,7 +46,7 @@ class Axis:
             x = scaled.x(value)
             line(painter, x, area.top(), x, area.bottom(), look.HAIRLINE, 0.5)
             box = TextBox(label, fonts.tiny)
-            box.draw(painter, min(x - box.width / 2, self.right - box.width + 6.0), area.bottom() + 2.0, look.MUTED)
+            box.draw(painter, min(x - box.width / 2, self.right - box.width), area.bottom() + 2.0, look.MUTED)
 
 
 def round_step(rough: float) -> float:

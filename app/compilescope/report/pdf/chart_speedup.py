@@ -8,7 +8,7 @@ from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 from compilescope.domain import units
 from compilescope.report.blocks import SpeedupBar, SpeedupChart
 from compilescope.report.pdf import look
-from compilescope.report.pdf.axis import TICK_ROOM, Axis, line, round_step
+from compilescope.report.pdf.axis import TICK_ROOM, Axis, line
 from compilescope.report.pdf.flow import Piece
 from compilescope.report.pdf.look import Fonts
 from compilescope.report.pdf.text import TextBox
@@ -17,6 +17,7 @@ ROW = 14.0
 LABELS = 0.36
 GAP = 10.0
 RADIUS = 3.0
+WIDEST_LOW, WIDEST_HIGH = 0.5, 1.5
 
 
 def speedup_piece(chart: SpeedupChart, fonts: Fonts, width: float) -> Piece:
@@ -50,11 +51,13 @@ def speedup_piece(chart: SpeedupChart, fonts: Fonts, width: float) -> Piece:
 
 
 def _axis(chart: SpeedupChart, left: float, right: float) -> Axis:
-    values = [value for bar in chart.bars for value in (bar.low, bar.high) if value is not None]
-    low, high = min([1.0, *values]), max([1.0, *values])
+    centres = [1.0, *(bar.value for bar in chart.bars if bar.value is not None)]
+    ends = [value for bar in chart.bars for value in (bar.low, bar.high) if value is not None]
+    # an interval that says nothing must not press those that do into a corner
+    low = max(min([*centres, *ends]), WIDEST_LOW * min(centres))
+    high = min(max([*centres, *ends]), WIDEST_HIGH * max(centres))
     room = max((high - low) * 0.08, 0.02)
-    step = round_step((high - low + 2 * room) / 6)
-    return Axis(max(low - room, 0.0), max(high + room, low + step), left, right)
+    return Axis(max(low - room, 0.0), high + room, left, right)
 
 
 def _result(bar: SpeedupBar) -> str:
@@ -69,9 +72,12 @@ def _draw_bar(painter: QPainter, axis: Axis, bar: SpeedupBar, y: float) -> None:
         return
     color = look.KINDS.get(bar.kind, look.MUTED)
     line(painter, axis.x(1.0), y, axis.x(bar.value), y, color, 2.6 if bar.is_chosen else 1.4)
+    low, high = max(bar.low, axis.low), min(bar.high, axis.high)
     for end in (bar.low, bar.high):
-        line(painter, axis.x(end), y - 3.2, axis.x(end), y + 3.2, color, 0.8)
-    line(painter, axis.x(bar.low), y, axis.x(bar.high), y, color, 0.8)
+        # an end without its cap lies beyond the axis
+        if axis.low <= end <= axis.high:
+            line(painter, axis.x(end), y - 3.2, axis.x(end), y + 3.2, color, 0.8)
+    line(painter, axis.x(low), y, axis.x(high), y, color, 0.8)
     _marker(painter, bar.kind, axis.x(bar.value), y, color)
 
 
