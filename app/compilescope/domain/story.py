@@ -270,7 +270,9 @@ class ProcessStory:
             row.compile_ids.append(event.compile_id)
 
     def _recompile(self, event: e.Recompile) -> None:
-        key = (event.file, event.line, event.function, event.source, event.dimension, event.guard)
+        # a counter fails with a new guard text each time, and a size with a new number: the source tells what it is
+        cause = (event.source, event.dimension) if event.source else (event.guard,)
+        key = (event.file, event.line, event.function, *cause)
         row = self.recompiles.get(key)
         if row is None:
             self.recompiles[key] = RecompileRow(events=[event])

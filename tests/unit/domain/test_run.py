@@ -131,3 +131,16 @@ def test_that_the_current_stage_is_the_one_that_is_on(run: Run):
 
     assert run.current_stage is not None and run.current_stage.name == "eager"
     assert not run.is_over and run.outcome is None
+
+
+def test_that_a_counter_that_fails_with_a_new_guard_each_time_is_one_row(run: Run):
+    steps = [
+        e.Recompile(file="m.py", line=3, function="forward", source="self.step", guard=f"self.step == {n}")
+        for n in range(4)
+    ]
+
+    run.apply_all([e.Hello(), *steps])
+
+    (row,) = run.story.recompiles.values()
+    assert row.count == 4
+    assert row.event.guard == "self.step == 3"
