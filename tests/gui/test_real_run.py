@@ -38,7 +38,7 @@ def test_that_a_dropped_script_ends_in_a_filled_table(real_desk: Any, tmp_path: 
     assert default[1].split()[-1] in ("ms", "µs")
     assert "×" in default[3]
     assert default[6:8] == ["1", "0"]
-    assert default[-1] in ("faster", "slower", "no measurable difference")
+    assert default[-1] in ("faster", "slower", "no clear difference")
     states = {step.name: step.state.value for step in real_desk.window.findChild(object, "pipeline_strip").steps}
     assert states["Measured"] == "done"
     assert states["Inductor"] == "done"

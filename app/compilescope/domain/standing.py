@@ -21,7 +21,7 @@ _KINDS = {
     "not_compiled": "not compiled",
     "slower": "slower",
     "faster": "faster",
-    "no_difference": "no measurable difference",
+    "no_difference": "no clear difference",
 }
 _OUTCOMES = {"failed": "failed", "crashed": "crashed", "stopped": "stopped", "timed_out": "timed out"}
 TONES = {

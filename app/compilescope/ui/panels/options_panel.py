@@ -58,6 +58,10 @@ class OptionsPanel(QWidget):
         self._is_showing = False
         self._show_notes()
 
+    def choose_modes(self, modes: Sequence[str]) -> None:
+        """Tick these modes and no others."""
+        self._modes.choose(modes)
+
     def _show_devices(self, devices: Sequence[Mapping[str, Any]]) -> None:
         listed = [(str(device["id"]), str(device.get("name") or device["id"])) for device in devices]
         if [self._devices.itemData(i) for i in range(self._devices.count())] == [name for name, _ in listed]:
