@@ -12,6 +12,7 @@ from live_window import Heartbeat, LiveWindow
 
 EVENTS, LINES = 5_000, 20_000
 P99_MS, LONGEST_MS = 50, 100
+BUSY_MS = 15
 
 
 def main() -> int:
@@ -41,6 +42,8 @@ def main() -> int:
         Figure(name="longest gap", value=max(gaps), unit="ms", most=LONGEST_MS),
     ]
     load = os.getloadavg()[0]
+    if max(idle_gaps) > BUSY_MS:
+        print("The machine is busy with other things: even an idle window stood still. These figures say little.")
     status = report(f"Event loop under {EVENTS} events and {LINES} lines a second (load average {load:.1f})", figures)
     live.close()
     return status

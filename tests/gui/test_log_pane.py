@@ -125,7 +125,7 @@ def test_that_lines_appear_with_time_level_and_message(shown: Shown) -> None:
     model = shown.table.model()
     assert shown.messages == [line.decode() for line in LINES]
     assert [model.index(0, column).data() for column in range(3)] == ["1.500", "default", "info"]
-    assert shown.count == "5 lines · 2 of errors · 1 of warnings"
+    assert shown.count == "5 lines · 2 error lines · 1 warning line"
 
 
 def test_that_the_run_is_named_once_there_are_two(shown: Shown) -> None:

@@ -23,6 +23,8 @@ _MARKERS = {EAGER: CIRCLE, COMPILED: TRIANGLE}
 _MOST_MARKERS = 400
 # a sample slower than this many times the 95th percentile does not flatten all others
 _TALL = 1.6
+# share of the time that a process must have for its name to have room
+_LEAST_NAMED = 0.15
 _NO_RUN = "Choose a run to see what a call takes, eager and compiled."
 _NO_SAMPLES = "Samples appear here as soon as the timing starts."
 _NEVER_TIMED = "This run ended before anything was timed."
@@ -36,6 +38,7 @@ class LatencyChart(Plot):
         self._run: Run | None = None
         self._points = Points()
         self._unit = unit_for(1e-3)
+        self._was_over = False
         self._curves: dict[tuple[int, str], Any] = {}
         self._drawn: dict[tuple[int, str], object] = {}
         self._borders: list[Any] = []
@@ -63,7 +66,8 @@ class LatencyChart(Plot):
         if self._run is None:
             self.show_empty(_NO_RUN)
             return
-        is_changed = self._points.read(self._run.processes)
+        is_changed = self._points.read(self._run.processes) or self._was_over != self._run.is_over
+        self._was_over = self._run.is_over
         if not self._points.count:
             self.show_empty(_NEVER_TIMED if self._run.is_over else _NO_SAMPLES)
         elif is_changed or self.is_empty:
@@ -118,11 +122,15 @@ class LatencyChart(Plot):
     def _draw_borders(self) -> None:
         for index in range(len(self._borders), len(self._points.begins)):
             process = self._run.processes[index].start if self._run else ""
-            beside = {"position": 0.06, "anchors": [(0, 0), (0, 0)]}
+            beside = {"position": 0.02, "anchors": [(0, 1), (0, 1)]}
             border = pg.InfiniteLine(self._points.begins[index], label=f"{process} process", labelOpts=beside)
             self._borders.append(border)
             self._paint_border(border)
             self.plot.addItem(border, ignoreBounds=True)
+        ends = [*self._points.begins[1:], self._points.end]
+        for border, begin, end in zip(self._borders, self._points.begins, ends, strict=True):
+            # no name where it would run into the next one, or out of the chart
+            border.label.setVisible(end - begin > _LEAST_NAMED * self._points.end)
 
     def _paint_border(self, border: Any) -> None:
         tokens = self.theme.tokens

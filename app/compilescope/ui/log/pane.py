@@ -197,8 +197,8 @@ class LogPane(QWidget):
         parts = [f"{units.count(total)} {'line' if total == 1 else 'lines'}"]
         # a traceback is one error, but many lines of it
         parts += [
-            f"{units.count(counts[level])} of {name}"
-            for level, name in ((Level.ERROR, "errors"), (Level.WARNING, "warnings"))
+            f"{units.count(counts[level])} {name if counts[level] == 1 else name + 's'}"
+            for level, name in ((Level.ERROR, "error line"), (Level.WARNING, "warning line"))
             if counts[level]
         ]
         if self.store.begin:
