@@ -39,6 +39,15 @@ class CrashLog(QObject):
         threading.excepthook = self._thread_exception
         qInstallMessageHandler(self._qt_message)
 
+    def uninstall(self) -> None:
+        """Give the hooks back and close the file."""
+        sys.excepthook, threading.excepthook = sys.__excepthook__, threading.__excepthook__
+        qInstallMessageHandler(None)
+        if self._file is not None:
+            faulthandler.disable()
+            self._file.close()
+            self._file = None
+
     def _exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
             sys.__excepthook__(kind, error, trace)

@@ -48,7 +48,7 @@ def run_window(script: Path | None = None) -> int:
     status = app.exec()
     window_app.close()
     _remember(window_app.kept, path)
-    crash_log.deleteLater()
+    crash_log.uninstall()
     return status
 
 

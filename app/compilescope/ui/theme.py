@@ -173,12 +173,12 @@ class Theme(QObject):
         return QColor(getattr(self.tokens, token))
 
     def mono(self, points: float | None = None) -> QFont:
-        """The font of code and logs, a little smaller than the text around it unless told."""
+        """The font of code and logs, as large as the text around it unless told."""
         font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
         font.setFamilies(list(self.tokens.mono))
         font.setStyleHint(QFont.StyleHint.Monospace)
         font.setFixedPitch(True)
-        font.setPointSizeF(points or max(QApplication.font().pointSizeF() - 0.5, 8.0))
+        font.setPointSizeF(points or max(QApplication.font().pointSizeF(), 8.0))
         return font
 
     def _system_is_dark(self) -> bool:
