@@ -75,9 +75,10 @@ class ElidedLabel(QLabel):
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
-        shown = QFontMetrics(self.font()).elidedText(self.text(), self._mode, self.width())
+        place = self.contentsRect()
+        shown = QFontMetrics(self.font()).elidedText(self.text(), self._mode, place.width())
         painter.setPen(self.palette().color(self.foregroundRole()))
-        painter.drawText(self.rect(), int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), shown)
+        painter.drawText(place, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), shown)
         painter.end()
 
 

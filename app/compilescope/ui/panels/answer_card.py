@@ -64,8 +64,9 @@ class AnswerCard(QFrame):
         self._text.setText(shown.text)
         self._text.setToolTip(plain_tip("\n".join((shown.title, shown.text))))
         self._snippet.setText(shown.snippet)
-        page = {"run": 0, "stop": 1, "snippet": 2, "": 3}[shown.action]
-        self._actions.setCurrentIndex(page)
+        self._actions.setVisible(bool(shown.action))
+        if shown.action:
+            self._actions.setCurrentIndex({"run": 0, "stop": 1, "snippet": 2}[shown.action])
         width = self._snippet.fontMetrics().horizontalAdvance(shown.snippet) + 26
         self._snippet.setMinimumWidth(min(width, 380))
         self._run.setEnabled(shown.can_run)
@@ -94,7 +95,7 @@ class AnswerCard(QFrame):
         self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._actions = QStackedWidget()
-        for page in (self._run_page(), self._stop_page(), self._snippet_page(), QWidget()):
+        for page in (self._run_page(), self._stop_page(), self._snippet_page()):
             self._actions.addWidget(page)
         self._actions.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         words = QVBoxLayout()

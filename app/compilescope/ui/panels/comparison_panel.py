@@ -18,6 +18,9 @@ from compilescope.ui.theme import Theme
 REFRESH_MS = 200
 MOST_ROWS_SHOWN = 7
 WIDE = 1360
+# where there is no room for all, the spread and the warm start are the first to go
+NARROW = 860
+SPARE_COLUMNS = (2, 5)
 CHART_WIDTH = 430
 
 if TYPE_CHECKING:
@@ -105,5 +108,7 @@ class ComparisonPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        for column in SPARE_COLUMNS:
+            self._table.setColumnHidden(column, self.width() < NARROW)
         if self._chart is not None:
             self._chart.setVisible(self.width() >= WIDE)

@@ -28,6 +28,7 @@ class FailureView(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._key: tuple[object, ...] = ()
+        self._what = "traceback"
         self._place: tuple[str, int] | None = None
         self._build()
         theme.changed.connect(self._restyle)
@@ -52,6 +53,8 @@ class FailureView(QWidget):
         self._go.setText(f"Go to line {error.line}" if error else "")
         details = (error.traceback if error else "") or "\n".join(ended.last_lines if ended else ())
         self._details.setPlainText(details)
+        self._what = "traceback" if error and error.traceback else "last lines"
+        self._toggle.setText(f"Show {self._what}")
         self._toggle.setVisible(bool(details))
         self._copy.setVisible(bool(details))
         self._toggle.setChecked(False)
@@ -95,7 +98,7 @@ class FailureView(QWidget):
 
     def _show_details(self, is_shown: bool) -> None:
         self._details.setVisible(is_shown)
-        self._toggle.setText("Hide traceback" if is_shown else "Show traceback")
+        self._toggle.setText(f"{'Hide' if is_shown else 'Show'} {self._what}")
 
     def _go_to_line(self) -> None:
         if self._place:
