@@ -36,8 +36,11 @@ CREATE TABLE comparisons (
     best_speedup REAL,
     torch TEXT,
     device TEXT,
-    deleted_at REAL,
-    source TEXT
+    deleted_at REAL
+);
+CREATE TABLE sources (
+    comparison_id TEXT PRIMARY KEY REFERENCES comparisons (id) ON DELETE CASCADE,
+    text TEXT NOT NULL
 );
 CREATE INDEX comparisons_by_date ON comparisons (created DESC);
 CREATE TABLE runs (

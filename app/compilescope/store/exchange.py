@@ -50,6 +50,7 @@ class Archive:
 
     id: str
     comparison: Mapping[str, Any]
+    source: str | None
     runs: Sequence[ArchivedRun]
 
 
@@ -57,12 +58,15 @@ def new_id() -> str:
     return uuid.uuid4().hex[:16]
 
 
-def write(file: Path, comparison: sqlite3.Row, runs: Sequence[tuple[sqlite3.Row, Sequence[str]]]) -> None:
+def write(
+    file: Path, comparison: sqlite3.Row, source: str | None, runs: Sequence[tuple[sqlite3.Row, Sequence[str]]]
+) -> None:
     """Write a comparison; the file appears whole or not at all."""
     index = {
         "format": FORMAT,
         "version": VERSION,
-        **{key: comparison[key] for key in ("id", "created", "noise_floor", "title", "script", "source", "notes")},
+        **{key: comparison[key] for key in ("id", "created", "noise_floor", "title", "script", "notes")},
+        "source": source,
         "tags": json.loads(comparison["tags"]),
         "runs": [_run_json(number, row) for number, (row, _) in enumerate(runs)],
     }
@@ -107,7 +111,8 @@ def _read(archive: zipfile.ZipFile, name: str) -> Archive:
         text = _member_text(archive, _member(number), min(MAX_RUN_BYTES, left))
         left -= len(text)
         runs.append(ArchivedRun(values=_run_values(run), lines=_event_lines(text)))
-    return Archive(id=_text(index["id"])[:64], comparison=_comparison_values(index), runs=runs)
+    source = None if index.get("source") is None else _text(index["source"])
+    return Archive(id=_text(index["id"])[:64], comparison=_comparison_values(index), source=source, runs=runs)
 
 
 def _comparison_values(index: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +121,6 @@ def _comparison_values(index: Mapping[str, Any]) -> dict[str, Any]:
         "noise_floor": _number(index["noise_floor"]),
         "title": _text(index["title"]),
         "script": _text(index["script"]),
-        "source": None if index.get("source") is None else _text(index["source"]),
         "notes": _text(index["notes"]),
         "tags": json.dumps([_text(tag) for tag in index["tags"]], ensure_ascii=False),
     }

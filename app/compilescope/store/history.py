@@ -79,14 +79,14 @@ class History:
             "noise_floor": comparison.noise_floor,
             "title": title or Path(script).name,
             "script": script,
-            "source": statements.source_of(script),
         }
         labels = {run.id: run.label for run in comparison.runs}
         runs = [
             statements.run_values(comparison.id, request, labels.get(request.id, ""), self._session)
             for request in requests
         ]
-        self._recorder.submit(lambda connection: statements.insert_comparison(connection, row, runs))
+        source = statements.source_of(script)
+        self._recorder.submit(lambda connection: statements.insert_comparison(connection, row, runs, source))
 
     def add_run(self, comparison_id: str, request: Request, label: str = "") -> None:
         """Note one more run of a comparison, after those it has."""
@@ -114,11 +114,18 @@ class History:
 
     # reading
 
-    def comparisons(self, search: str = "", limit: int = 10_000) -> list[ComparisonRow]:
-        """Comparisons, newest first, that hold every word of `search` in their title, script, tags, notes, labels …"""
+    def comparisons(self, search: str = "", limit: int = 500) -> list[ComparisonRow]:
+        """Comparisons, newest first, that hold every word of `search` in their title, script, tags, notes, labels …
+
+        The limit is what a list shows at once; more of ten thousand would only cost time at every keystroke.
+        """
         words = search.casefold().split()
         query = statements.LIST.format(search="AND instr(words, ?) " * len(words))
         return [ComparisonRow._make(row) for row in self._rows(query, *words, limit)]
+
+    def count(self) -> int:
+        """How many comparisons there are."""
+        return int(self._rows("SELECT count(*) FROM comparisons WHERE deleted_at IS NULL")[0][0])
 
     def runs(self, comparison_id: str | None = None, limit: int = 10_000) -> list[RunRow]:
         """Stored runs: of one comparison in its order, or of all, newest comparison first."""
@@ -150,8 +157,8 @@ class History:
 
     def source(self, comparison_id: str) -> str | None:
         """The script's text as it was when the comparison began."""
-        source = self._comparison(comparison_id)["source"]
-        return None if source is None else str(source)
+        rows = self._rows("SELECT text FROM sources WHERE comparison_id = ?", comparison_id)
+        return str(rows[0][0]) if rows else None
 
     def log_tail(self, run_id: str) -> str:
         rows = self._rows("SELECT log_tail FROM runs WHERE id = ?", run_id)
@@ -204,7 +211,7 @@ class History:
     def export(self, comparison_id: str, file: Path) -> None:
         """Write one comparison as a file that `import_` reads, here or elsewhere. It holds the script's source."""
         found = self._comparison(comparison_id)
-        exchange.write(file, found, self._recordings(comparison_id))
+        exchange.write(file, found, self.source(comparison_id), self._recordings(comparison_id))
 
     def import_(self, file: Path) -> str:
         """Add the comparison in a file; its id here. Nothing in the file is executed or unpacked to disk."""

@@ -37,6 +37,7 @@ class Recorder:
         self._submitted = 0
         self._written = 0
         self._closing = False
+        self._hurry = False
         self._next_beat = 0.0
         self.problem = ""
         self.lost_lines = 0
@@ -66,6 +67,7 @@ class Recorder:
         deadline = time.monotonic() + timeout
         with self._changed:
             goal = self._submitted
+            self._hurry = True
             self._changed.notify_all()
             while self._written < goal:
                 rest = deadline - time.monotonic()
@@ -90,15 +92,16 @@ class Recorder:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._items or self._closing, timeout=BEAT_S)
+                # what comes within a moment is written together, unless someone waits for it
+                self._changed.wait_for(lambda: self._hurry or self._closing, timeout=COMMIT_S)
+                self._hurry = False
                 closing = self._closing
-            if not closing:
-                time.sleep(COMMIT_S)
-            with self._changed:
                 batch = list(self._items)
-            if not self._write(batch) and not closing:
-                time.sleep(RETRY_S)
-            if closing and (self.problem or not self._items):
+            written = self._write(batch)
+            if closing and (not written or not self._items):
                 return
+            if not written:
+                time.sleep(RETRY_S)
 
     def _write(self, batch: list[Operation | Lines]) -> bool:
         try:

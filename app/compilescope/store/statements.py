@@ -86,9 +86,11 @@ def run_values(comparison_id: str, request: Request, label: str, session: Sessio
 
 
 def insert_comparison(
-    connection: sqlite3.Connection, row: Mapping[str, object], runs: Sequence[Mapping[str, object]]
+    connection: sqlite3.Connection, row: Mapping[str, object], runs: Sequence[Mapping[str, object]], source: str | None
 ) -> None:
     insert(connection, "comparisons", row)
+    if source is not None:
+        insert(connection, "sources", {"comparison_id": row["id"], "text": source})
     for position, values in enumerate(runs):
         insert(connection, "runs", dict(values) | {"position": position})
     summarise(connection, str(row["id"]))
@@ -194,6 +196,8 @@ def _close(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
 def insert_archive(connection: sqlite3.Connection, comparison_id: str, archive: Archive) -> None:
     """Add an imported comparison; where its id is taken, its runs get new ones too."""
     insert(connection, "comparisons", dict(archive.comparison) | {"id": comparison_id})
+    if archive.source is not None:
+        insert(connection, "sources", {"comparison_id": comparison_id, "text": archive.source})
     for position, run in enumerate(archive.runs):
         run_id = run.values["id"] if comparison_id == archive.id else new_id()
         values = {"id": run_id, "comparison_id": comparison_id, "position": position, "state": "over"}

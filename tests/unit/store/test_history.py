@@ -155,8 +155,10 @@ def test_that_a_comparison_is_found_by_the_start_of_its_name(open_history: Opene
 
 
 def test_that_an_exported_file_opens_elsewhere_with_the_same_results(open_history: Opener, tmp_path: Path) -> None:
+    script = tmp_path / "encoder.py"
+    script.write_text("# größer\n", encoding="utf-8")
     history = open_history()
-    live = record(history)
+    live = record(history, script=str(script))
     history.set_tags("first", ["größer"])
     history.flush()
     history.export("first", tmp_path / "first.compilescope")
@@ -166,6 +168,7 @@ def test_that_an_exported_file_opens_elsewhere_with_the_same_results(open_histor
 
     assert comparison_json(with_other.load(name)) == comparison_json(live)
     assert with_other.comparisons()[0].tags == ("größer",)
+    assert with_other.source(name) == history.source("first") is not None
     with_other.close()
 
 
