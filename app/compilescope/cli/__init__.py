@@ -42,6 +42,10 @@ def _run(argv: list[str]) -> int:
         from compilescope.cli.doctor import doctor
 
         return doctor(arguments.python)
+    if arguments.command == "trace":
+        from compilescope.cli.trace import trace
+
+        return trace(arguments)
     return _window(arguments.script)
 
 

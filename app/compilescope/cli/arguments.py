@@ -16,7 +16,7 @@ from compilescope.domain.workload import PHASES, PRECISIONS, Workload
 from compilescope.engine.request import default_python
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-COMMANDS = ("bench", "doctor")
+COMMANDS = ("bench", "doctor", "trace")
 SWITCHES: dict[str, bool | None] = {"auto": None, "on": True, "off": False}
 
 
@@ -73,8 +73,8 @@ def _window_parser() -> Parser:
     parser = Parser(
         prog="compilescope",
         description="See what torch.compile did, measure it against eager, and decide.",
-        epilog="Without a window: `compilescope bench SCRIPT` runs and compares, `compilescope doctor` says what this "
-        "machine can do. Each has its own --help.",
+        epilog="Without a window: `compilescope bench SCRIPT` runs and compares, `compilescope trace PATH` "
+        "reads a saved trace, `compilescope doctor` says what this machine can do. Each has its own --help.",
     )
     parser.add_argument("script", metavar="SCRIPT", nargs="?", help="a model script to open in the window")
     _add_version(parser)
@@ -92,6 +92,9 @@ def _parser() -> Parser:
     _add_files(bench)
     doctor = commands.add_parser("doctor", description="Say what this machine can do, and what is missing.")
     _add_python(doctor)
+    trace = commands.add_parser("trace", description="Read a TORCH_TRACE log, or a folder of them: one run a file.")
+    trace.add_argument("path", metavar="PATH", help="the log (plain or .gz), or the folder")
+    trace.add_argument("--json", metavar="FILE", help="the same JSON as bench writes")
     return parser
 
 

@@ -35,7 +35,7 @@ def bench(arguments: argparse.Namespace) -> int:
     requests = _requests(arguments)
     files = {kind: path for kind in WRITERS if (path := getattr(arguments, kind))}
     for path in files.values():
-        _check_writable(Path(path))
+        check_writable(Path(path))
     comparison = Comparison(id=new_run_id(), created=time.time())
     try:
         was_stopped = _Bench(requests, comparison).carry_out()
@@ -75,7 +75,7 @@ def _script(arguments: argparse.Namespace) -> str:
     return str(path.absolute())
 
 
-def _check_writable(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Say so now, and not after an hour of measuring."""
     folder = path.absolute().parent
     if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):

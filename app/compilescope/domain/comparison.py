@@ -58,7 +58,7 @@ def recommend(comparison: Comparison) -> Recommendation | None:
     Only what is finished, correct and shown to be faster can be recommended. Where the best intervals overlap, the
     simplest configuration wins. Runs of another precision or phase are another question: the largest group is answered.
     """
-    over, rest = _largest_group([run for run in comparison.runs if run.is_over])
+    over, rest = _largest_group([run for run in comparison.runs if run.is_over and not run.is_trace])
     if not over:
         return None
     verdicts = [judge(run, comparison.noise_floor) for run in over]

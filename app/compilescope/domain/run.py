@@ -46,6 +46,8 @@ class Run:
         self.config = config
         self.workload = workload
         self.label = label or config.label
+        # read from a saved trace, where nothing was measured
+        self.is_trace = False
         self.processes: list[ProcessStory] = []
         self.ended: e.Ended | None = None
         self.revision: Counter[str] = Counter()

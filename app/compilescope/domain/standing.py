@@ -53,6 +53,8 @@ def standing(run: Run, verdict: Verdict | None) -> str:
     """A few words: the verdict, else the outcome, else the progress."""
     if not run.is_over:
         return brief_progress(run)
+    if run.is_trace and verdict is None:
+        return "saved trace"
     if run.outcome != "finished":
         error = run.error
         word = _OUTCOMES.get(run.outcome or "", "ended")

@@ -26,8 +26,8 @@ class Verdict:
 
 
 def judge(run: Run, noise_floor: float = NOISE_FLOOR) -> Verdict | None:
-    """The verdict on a run; None while it goes on. Of several that fit, the first of KINDS."""
-    if not run.is_over:
+    """The verdict on a run, the first of KINDS that fits; None while it goes on, and where nothing was measured."""
+    if not run.is_over or (run.is_trace and run.story is not None and run.story.graphs):
         return None
     measures = measure(run)
     if run.outcome != "finished":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compilescope.domain.advice import breaks, noise, recompiles, timing
+from compilescope.domain.advice import breaks, caches, noise, recompiles, timing
 from compilescope.domain.advice.rule import Advice, Case, Source
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
@@ -25,6 +25,6 @@ def advise(run: Run, others: Sequence[Run] = (), noise_floor: float = NOISE_FLOO
         return ()
     others = [other for other in others if other is not run]
     case = Case(run=run, story=run.story, measures=measure(run), others=others, noise_floor=noise_floor)
-    rules = (*breaks.RULES, *recompiles.RULES, *timing.RULES, *noise.RULES)
+    rules = (*breaks.RULES, *recompiles.RULES, *timing.RULES, *caches.RULES, *noise.RULES)
     found = [advice for rule in rules for advice in rule(case)]
     return tuple(sorted(found, key=lambda advice: _SEVERITIES.index(advice.severity)))
