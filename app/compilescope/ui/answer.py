@@ -112,10 +112,10 @@ def _conclusion(runs: Sequence[Run], findings: Findings) -> Answer:
             text="torch.compile gave the model back as it was, without an error. " + _sentences(recommendation, 0),
             tone="bad",
         )
-    return _recommended(recommendation, failed)
+    return recommended(recommendation, failed)
 
 
-def _recommended(recommendation: Recommendation, failed: Sequence[Run]) -> Answer:
+def recommended(recommendation: Recommendation, failed: Sequence[Run]) -> Answer:
     title = _title(recommendation)
     also = [f"{units.plural(len(failed), 'configuration')} did not finish."] if failed else []
     return Answer(
@@ -156,6 +156,9 @@ def _sentences(recommendation: Recommendation, start: int) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Sentences; a number's point has no space behind it."""
+    """Sentences, the first one only up to its semicolon; a number's point has no space behind it."""
+    head, semicolon, tail = text.partition("; ")
+    if semicolon and ". " not in head:
+        return [head, *_split(tail[0].upper() + tail[1:])]
     parts = text.split(". ")
     return [part if part.endswith(".") or i == len(parts) - 1 else part + "." for i, part in enumerate(parts)]

@@ -222,6 +222,12 @@ class MainWindow(QMainWindow):
         if run and run.is_over:
             self._parts.findings.conclude(run)
 
+    def _show_recommended(self) -> None:
+        """Once all is measured, the panes turn to the configuration that won."""
+        found = self._parts.findings.recommendation
+        if found and found.run_id and not self._state.is_busy:
+            self._state.suggest_run(found.run_id)
+
     def _handlers(self) -> dict[str, Callable[[], None]]:
         return {
             "open": self.ask_for_script,
@@ -255,6 +261,7 @@ class MainWindow(QMainWindow):
         state.activity_changed.connect(self._follow_activity)
         state.selection_changed.connect(self._follow_activity)
         state.run_changed.connect(self._judge)
+        self._parts.findings.recommended.connect(self._show_recommended)
         self._parts.session.failed.connect(self.messages.show_error)
         self.welcome.script_chosen.connect(self._open_named)
         self.welcome.open_wanted.connect(self.ask_for_script)

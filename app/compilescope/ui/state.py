@@ -94,6 +94,11 @@ class AppState(QObject):
         self._follows = False
         self._show(run_id)
 
+    def suggest_run(self, run_id: str) -> None:
+        """Show a run unless the user has chosen one."""
+        if self._follows:
+            self._show(run_id)
+
     def set_running(self, run_id: str | None) -> None:
         """The run in progress; the panes go along until the user has chosen a run."""
         self.running_id = run_id
