@@ -67,7 +67,7 @@ def spare_full_collections() -> None:
     A full garbage collection looks at all of them, finds no cycle, and stops the window for a tenth of a second.
     """
     gc.freeze()
-    gc.set_threshold(10_000, 5, 1_000)
+    gc.set_threshold(2_000, 5, 1_000)
 
 
 class WindowApp(QObject):
