@@ -19,7 +19,7 @@ def test_that_the_title_is_the_choice_and_the_rest_stands_below() -> None:
     shown = recommended(found, [])
 
     assert shown.title == "Use default: 1.84× ± 0.02 against eager"
-    assert shown.text == "Other measured 1.85×, which is no gain. It pays off soon. Peak memory grows."
+    assert shown.text == "other measured 1.85×, which is no gain. It pays off soon. Peak memory grows."
     assert shown.action == "snippet"
 
 

@@ -159,6 +159,6 @@ def _split(text: str) -> list[str]:
     """Sentences, the first one only up to its semicolon; a number's point has no space behind it."""
     head, semicolon, tail = text.partition("; ")
     if semicolon and ". " not in head:
-        return [head, *_split(tail[0].upper() + tail[1:])]
+        return [head, *_split(tail)]
     parts = text.split(". ")
     return [part if part.endswith(".") or i == len(parts) - 1 else part + "." for i, part in enumerate(parts)]

@@ -16,7 +16,8 @@ from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import ElidedLabel, button, label, plain_tip, set_role
 
-HEIGHT = 86
+HEIGHT = 102
+TEXT_LINES = 3
 CLOCK_MS = 1000
 
 
@@ -94,6 +95,8 @@ class AnswerCard(QFrame):
         self._text = label("", "muted", wrap=True)
         self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
+        # whole lines only: what does not fit is in the tooltip
+        self._text.setFixedHeight(TEXT_LINES * self._text.fontMetrics().lineSpacing())
         self._actions = QStackedWidget()
         for page in (self._run_page(), self._stop_page(), self._snippet_page()):
             self._actions.addWidget(page)
@@ -101,7 +104,8 @@ class AnswerCard(QFrame):
         words = QVBoxLayout()
         words.setSpacing(3)
         words.addWidget(self._title)
-        words.addWidget(self._text, 1)
+        words.addWidget(self._text)
+        words.addStretch(1)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(14, 10, 12, 8)
         layout.setSpacing(14)
