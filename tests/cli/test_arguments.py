@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.cli import main
-from compilescope.cli.arguments import choices, parse, workload
+from compilescope.cli.arguments import COMMANDS, choices, parse, workload
 
 MODEL = "from torch import nn\nclass Model(nn.Module): pass\ndef get_inputs(): return []\n"
 
@@ -75,6 +75,11 @@ def test_that_the_workload_is_read() -> None:
         (["bench", "SCRIPT", "--timeout", "nan"], "nan is no time in seconds"),
         (["bench", "SCRIPT", "--python", "/no/python"], "there is no Python interpreter /no/python"),
         (["bench", "SCRIPT", "--json", "/no/such/folder/a.json"], "/no/such/folder/a.json cannot be written."),
+        (["bench", "SCRIPT", "--pdf", "/no/such/folder/a.pdf"], "/no/such/folder/a.pdf cannot be written."),
+        (["bench", "SCRIPT", "--page", "A5"], "--page: invalid choice: 'A5'"),
+        (["bench", "SCRIPT", "--baseline", "no such.json"], "no such.json cannot be read: No such file or directory."),
+        (["report"], "arguments are required: COMPARISON"),
+        (["history", "extra"], "nrecognized arguments: extra"),
         (["bench", "SCRIPT", "--jso", "a"], "nrecognized arguments: --jso a"),
         (["doctor", "extra"], "nrecognized arguments: extra"),
         (["no such.py"], "There is no file no such.py."),
@@ -118,7 +123,7 @@ def test_that_no_display_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "There is no display here" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["--help"], ["bench", "--help"], ["doctor", "--help"], ["--version"]])
+@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS), ["--version"]])
 def test_that_help_is_there(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(words)

@@ -46,6 +46,14 @@ def _run(argv: list[str]) -> int:
         from compilescope.cli.trace import trace
 
         return trace(arguments)
+    if arguments.command == "history":
+        from compilescope.cli.stored import history
+
+        return history(arguments)
+    if arguments.command == "report":
+        from compilescope.cli.stored import report
+
+        return report(arguments)
     return _window(arguments.script)
 
 

@@ -16,7 +16,9 @@ from compilescope.domain.workload import PHASES, PRECISIONS, Workload
 from compilescope.engine.request import default_python
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-COMMANDS = ("bench", "doctor", "trace")
+COMMANDS = ("bench", "doctor", "history", "report", "trace")
+PAGES = ("A4", "Letter")
+FILES = ("json", "csv", "markdown", "pdf")
 SWITCHES: dict[str, bool | None] = {"auto": None, "on": True, "off": False}
 
 
@@ -74,7 +76,8 @@ def _window_parser() -> Parser:
         prog="compilescope",
         description="See what torch.compile did, measure it against eager, and decide.",
         epilog="Without a window: `compilescope bench SCRIPT` runs and compares, `compilescope trace PATH` "
-        "reads a saved trace, `compilescope doctor` says what this machine can do. Each has its own --help.",
+        "reads a saved trace, `compilescope history` and `compilescope report` list and write what is stored, "
+        "`compilescope doctor` says what this machine can do. Each has its own --help.",
     )
     parser.add_argument("script", metavar="SCRIPT", nargs="?", help="a model script to open in the window")
     _add_version(parser)
@@ -90,6 +93,8 @@ def _parser() -> Parser:
     _add_configurations(bench)
     _add_measurement(bench)
     _add_files(bench)
+    _add_keeping(bench)
+    _add_stored(commands)
     doctor = commands.add_parser("doctor", description="Say what this machine can do, and what is missing.")
     _add_python(doctor)
     trace = commands.add_parser("trace", description="Read a TORCH_TRACE log, or a folder of them: one run a file.")
@@ -148,8 +153,28 @@ def _add_measurement(parser: Parser) -> None:
 
 def _add_files(parser: Parser) -> None:
     group = parser.add_argument_group("files")
-    for kind in ("json", "csv", "markdown"):
+    for kind in FILES:
         group.add_argument(f"--{kind}", metavar="FILE")
+    group.add_argument("--page", choices=PAGES, default="A4", help="size of the PDF's pages")
+
+
+def _add_keeping(parser: Parser) -> None:
+    group = parser.add_argument_group("history and baseline")
+    group.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="an earlier --json FILE: status 1 where something has become worse for certain",
+    )
+    group.add_argument("--no-history", action="store_true", help="do not keep the comparison in the history")
+
+
+def _add_stored(commands: argparse._SubParsersAction[Parser]) -> None:
+    history = commands.add_parser("history", description="List the stored comparisons, newest first.")
+    history.add_argument("--json", action="store_true", help="as JSON, on stdout")
+    history.add_argument("--search", metavar="TEXT", default="", help="only those in which every word of TEXT occurs")
+    report = commands.add_parser("report", description="Write a stored comparison as files.")
+    report.add_argument("comparison", metavar="COMPARISON", help="its id, the start of that, or: last")
+    _add_files(report)
 
 
 def _with_joined_words(argv: Sequence[str]) -> list[str]:

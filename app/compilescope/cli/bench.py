@@ -3,50 +3,62 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from compilescope.cli.arguments import choices, workload
+from compilescope.cli.baseline import is_held, read_baseline
+from compilescope.cli.files import Files
 from compilescope.cli.progress import Progress
+from compilescope.cli.stored import opened_history
 from compilescope.domain.comparison import Comparison
-from compilescope.domain.errors import AppError, UsageError
+from compilescope.domain.errors import UsageError
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.scan import scan
 from compilescope.domain.workload import Measurement
-from compilescope.engine.feed import Feed, RunEvents, RunStarted
+from compilescope.engine.feed import RunEvents, RunStarted
 from compilescope.engine.request import RunRequest, new_run_id
 from compilescope.engine.supervisor import Supervisor, forget
+from compilescope.recording import RecordedFeed
 from compilescope.report import tables
+from compilescope.store.history import History
 
 TICK_S = 0.1
-WRITERS = {"json": tables.write_json, "csv": tables.write_csv, "markdown": tables.write_markdown}
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    """Returns the exit status: 0 all finished, 1 one did not, 130 stopped by the user."""
+    """Returns the exit status: 0 all finished, 1 one did not or a baseline was not held, 130 stopped by the user."""
     requests = _requests(arguments)
-    files = {kind: path for kind in WRITERS if (path := getattr(arguments, kind))}
-    for path in files.values():
-        check_writable(Path(path))
+    files = Files.wanted(arguments)
+    baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     comparison = Comparison(id=new_run_id(), created=time.time())
     try:
-        was_stopped = _Bench(requests, comparison).carry_out()
+        with _history(arguments) as history:
+            was_stopped = _Bench(requests, comparison, history).carry_out()
+            source = history.source(comparison.id) if history else None
         result = comparison_json(comparison)
     finally:
         for request in requests:
             forget(request.id)
-    _report(result, files)
+    problems = files.write(comparison, result, source=source, measurement=requests[0].measurement)
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    print(tables.text_table(result), end="", flush=True)
+    if problems:
+        raise problems[0]
     if was_stopped:
         return 130
-    return 0 if all(run.outcome == "finished" for run in comparison.runs) else 1
+    is_held_ = baseline is None or is_held(result, baseline, arguments.baseline)
+    return 0 if is_held_ and all(run.outcome == "finished" for run in comparison.runs) else 1
+
+
+def _history(arguments: argparse.Namespace) -> AbstractContextManager[History | None]:
+    return nullcontext() if arguments.no_history else opened_history()
 
 
 def _requests(arguments: argparse.Namespace) -> list[RunRequest]:
@@ -75,40 +87,21 @@ def _script(arguments: argparse.Namespace) -> str:
     return str(path.absolute())
 
 
-def check_writable(path: Path) -> None:
-    """Say so now, and not after an hour of measuring."""
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(f"{path} cannot be written.", hint="Choose a file in a folder that you can write to.")
-
-
-def _report(result: dict[str, Any], files: dict[str, str]) -> None:
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-    problems = []
-    for kind, path in files.items():
-        try:
-            WRITERS[kind](result, path)
-        except AppError as error:
-            problems.append(error)
-    print(tables.text_table(result), end="", flush=True)
-    if problems:
-        raise problems[0]
-
-
 class _Bench:
     """The loop between the engine and the terminal."""
 
-    def __init__(self, requests: Sequence[RunRequest], comparison: Comparison) -> None:
+    def __init__(self, requests: Sequence[RunRequest], comparison: Comparison, history: History | None) -> None:
         self._requests = requests
         self._comparison = comparison
         self._progress = Progress(len(requests))
-        self._feed = Feed()
+        self._feed = RecordedFeed(history)
         self._runs: dict[str, Run] = {}
         self._interrupts = 0
         for request in requests:
             assert request.config and request.workload
             self._runs[request.id] = Run(request.id, config=request.config, workload=request.workload)
         comparison.runs.extend(self._runs.values())
+        self._feed.begin(comparison, requests)
 
     def carry_out(self) -> bool:
         """Run everything; True where the user stopped it."""
@@ -135,6 +128,7 @@ class _Bench:
                     run.apply_all(events)
                     if run.is_over:
                         self._progress.end(run)
+                        self._feed.finish(run)
         for run in self._runs.values():
             if run.processes and not run.is_over:
                 self._progress.show(run)

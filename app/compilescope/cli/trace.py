@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from compilescope.cli.bench import check_writable
+from compilescope.cli.files import check_writable
 from compilescope.domain import cacheledger, units
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.domain.savedtraces import Progress, SavedTrace, read_saved, saved_json

@@ -13,6 +13,7 @@ from compilescope import paths
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.run import Run
+from compilescope.domain.workload import Measurement
 from compilescope.store import exchange, statements
 from compilescope.store.database import Database
 from compilescope.store.exchange import HistoryError
@@ -40,7 +41,7 @@ class History:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._database = Database(path or paths.data() / FILE_NAME)
+        self._database = Database(path or _own_file())
         self._session = Session()
         self.notice = self._database.problem
         self._recorder = Recorder(self._database, self._session)
@@ -160,6 +161,11 @@ class History:
         rows = self._rows("SELECT text FROM sources WHERE comparison_id = ?", comparison_id)
         return str(rows[0][0]) if rows else None
 
+    def measurement(self, comparison_id: str) -> Measurement | None:
+        """How long each run of the comparison was to be measured."""
+        rows = self._rows("SELECT * FROM runs WHERE comparison_id = ? ORDER BY position LIMIT 1", comparison_id)
+        return stored_request(rows[0]).measurement if rows else None
+
     def log_tail(self, run_id: str) -> str:
         rows = self._rows("SELECT log_tail FROM runs WHERE id = ?", run_id)
         return str(rows[0][0]) if rows else ""
@@ -270,3 +276,11 @@ class History:
                 f"The history cannot be read ({error}).",
                 hint="Close other programs that use it; if it is damaged, the next start sets it aside.",
             ) from error
+
+
+def _own_file() -> Path:
+    try:
+        return paths.data() / FILE_NAME
+    except OSError as error:
+        # the folder cannot be made; the database says so in a sentence, and lives in memory
+        return Path(error.filename or "") / FILE_NAME

@@ -1,0 +1,37 @@
+"""`bench --baseline`: what has become worse since an earlier comparison."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from compilescope.domain.baseline import checked_baseline, differences, regressions
+from compilescope.domain.errors import UsageError
+
+
+def read_baseline(name: str) -> Mapping[str, Any]:
+    """The comparison in a file that `bench --json` wrote."""
+    try:
+        value = json.loads(Path(name).read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"{name} cannot be read: {error.strerror or error}.", hint="Give a file made by `bench --json FILE`."
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"{name} is no JSON ({error}).", hint="Give a file made by `bench --json FILE`.") from error
+    return checked_baseline(value, name)
+
+
+def is_held(result: Mapping[str, Any], baseline: Mapping[str, Any], name: str) -> bool:
+    """Whether nothing has become worse; what has, is told on stderr, a line each."""
+    for sentence in differences(result, baseline):
+        print(f"compilescope: note: {sentence}", file=sys.stderr)
+    found = regressions(result, baseline)
+    for sentence in found:
+        print(f"compilescope: worse than {name}: {sentence}", file=sys.stderr)
+    if not found:
+        print(f"compilescope: nothing has become worse than in {name}.", file=sys.stderr)
+    return not found

@@ -1,0 +1,81 @@
+"""The files that a comparison is written to."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compilescope.cli.arguments import FILES
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.errors import AppError, UsageError
+from compilescope.domain.workload import Measurement
+from compilescope.report import tables
+
+WRITERS: Mapping[str, Callable[[dict[str, Any], str], None]] = {
+    "json": tables.write_json,
+    "csv": tables.write_csv,
+    "markdown": tables.write_markdown,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """Where a comparison goes, by kind. Checked before anything runs."""
+
+    paths: Mapping[str, str]
+    page: str = "A4"
+
+    @classmethod
+    def wanted(cls, arguments: argparse.Namespace) -> Files:
+        paths = {kind: path for kind in FILES if (path := getattr(arguments, kind))}
+        for path in paths.values():
+            check_writable(Path(path))
+        if "pdf" in paths:
+            _check_pdf()
+        return cls(paths=paths, page=arguments.page)
+
+    def write(
+        self,
+        comparison: Comparison,
+        result: dict[str, Any],
+        *,
+        source: str | None = None,
+        measurement: Measurement | None = None,
+    ) -> list[AppError]:
+        """Write them all; what went wrong with some does not stop the others."""
+        return list(self._write(comparison, result, source, measurement))
+
+    def _write(
+        self, comparison: Comparison, result: dict[str, Any], source: str | None, measurement: Measurement | None
+    ) -> Iterator[AppError]:
+        for kind, path in self.paths.items():
+            try:
+                if kind == "pdf":
+                    from compilescope.report.pdf import write_pdf
+
+                    write_pdf(comparison, path, self.page, source=source, measurement=measurement)
+                else:
+                    WRITERS[kind](result, path)
+            except AppError as error:
+                yield error
+
+
+def check_writable(path: Path) -> None:
+    """Say so now, and not after an hour of measuring."""
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError(f"{path} cannot be written.", hint="Choose a file in a folder that you can write to.")
+
+
+def _check_pdf() -> None:
+    try:
+        import compilescope.report.pdf  # noqa: F401
+    except ImportError as error:
+        raise AppError(
+            f"The PDF cannot be made, since a part of Qt cannot be loaded: {error}.",
+            hint="`compilescope doctor` says what is missing; JSON, CSV and Markdown need no Qt.",
+        ) from error

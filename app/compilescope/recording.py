@@ -1,0 +1,95 @@
+"""What the engine tells, kept in the history on its way to the one who shows it."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.run import Run
+from compilescope.engine.feed import Feed, FeedItem, LogLines, RunEvents, RunStarted
+from compilescope.engine.request import RunRequest
+from compilescope.store.history import TAIL_CHARACTERS, History
+
+
+class RecordedFeed(Feed):
+    """A feed whose events are stored before anyone drains them: in the engine's threads, so that a reader that hangs
+    or is slow loses nothing.
+
+    Only the runs that `begin` named are kept. `history` None keeps nothing.
+    """
+
+    def __init__(self, history: History | None) -> None:
+        super().__init__()
+        self.history = history
+        self._lock = threading.Lock()
+        self._tails: dict[str, _Tail] = {}
+
+    def begin(self, comparison: Comparison, requests: Sequence[RunRequest]) -> None:
+        """Keep these runs of a new comparison. Call it before they are submitted."""
+        if self.history is not None:
+            self.history.start_comparison(comparison, requests)
+            self._keep(requests)
+
+    def begin_more(self, comparison_id: str, request: RunRequest, label: str) -> None:
+        """Keep one more run of a comparison that is stored already."""
+        if self.history is not None:
+            self.history.add_run(comparison_id, request, label)
+            self._keep([request])
+
+    def resume(self, requests: Sequence[RunRequest]) -> None:
+        """Keep runs that are stored and have been interrupted."""
+        if self.history is not None:
+            self._keep(requests)
+
+    def finish(self, run: Run) -> None:
+        """The run is over: its figures go into the list. Any thread; takes the time that judging takes."""
+        tail = self._take_tail(run.id)
+        if self.history is not None and tail is not None:
+            self.history.finish_run(run, log_tail=tail.text)
+
+    def let_go(self) -> None:
+        """Record nothing from now on: what is still going on counts as interrupted, and can be resumed."""
+        with self._lock:
+            self._tails.clear()
+
+    def put(self, item: FeedItem) -> None:
+        with self._lock:
+            tail = self._tails.get(item.run_id)
+        if tail is not None and self.history is not None:
+            match item:
+                case RunStarted(run_id=run_id):
+                    self.history.start_run(run_id)
+                case RunEvents(run_id=run_id, events=events):
+                    self.history.append(run_id, events)
+                case LogLines(lines=lines):
+                    tail.extend(lines)
+        super().put(item)
+
+    def _keep(self, requests: Sequence[RunRequest]) -> None:
+        with self._lock:
+            self._tails |= {request.id: _Tail() for request in requests}
+
+    def _take_tail(self, run_id: str) -> _Tail | None:
+        with self._lock:
+            return self._tails.pop(run_id, None)
+
+
+class _Tail:
+    """The last lines of a log, as far as the history keeps them. Filled by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lines: deque[bytes] = deque()
+        self._size = 0
+
+    def extend(self, lines: Sequence[bytes]) -> None:
+        for line in lines:
+            self._lines.append(line)
+            self._size += len(line) + 1
+        while self._size > TAIL_CHARACTERS and len(self._lines) > 1:
+            self._size -= len(self._lines.popleft()) + 1
+
+    @property
+    def text(self) -> str:
+        return b"\n".join(self._lines).decode("utf-8", "replace")

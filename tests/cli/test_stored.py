@@ -1,0 +1,150 @@
+"""`history`, `report` and `bench --baseline`, through `main`, on comparisons that are stored."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import comparisons
+
+from compilescope.cli import main
+from compilescope.cli.baseline import is_held
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.config import Config
+from compilescope.domain.results import comparison_json
+from compilescope.domain.run import Run
+from compilescope.engine.request import RunRequest
+from compilescope.store.history import History
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COMPILESCOPE_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def keep(identity: str, configs: list[Config], script: str = "encoder.py") -> Comparison:
+    """A comparison as bench leaves it in the history."""
+    history = History()
+    made = comparisons.comparison(configs, script=script)
+    requests = [
+        RunRequest(id=f"{identity}-{run.id}", config=run.config, workload=run.workload) for run in made.runs
+    ]
+    kept = Comparison(id=identity, created=made.created)
+    history.start_comparison(kept, requests)
+    for number, request in enumerate(requests):
+        assert request.config and request.workload
+        run = Run(request.id, config=request.config, workload=request.workload)
+        events = list(comparisons.run_events(request.config, 1.5, seed=number, script=script))
+        run.apply_all(events)
+        kept.runs.append(run)
+        history.start_run(run.id)
+        history.append(run.id, events)
+        history.finish_run(run)
+    history.close()
+    return kept
+
+
+@pytest.fixture
+def stored() -> Iterator[Comparison]:
+    yield keep("c0ffee0123456789", [Config(mode="default"), Config(backend="aot_eager")])
+
+
+@pytest.mark.usefixtures("stored")
+def test_that_history_lists_what_is_stored(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history"]) == 0
+
+    header, line = capsys.readouterr().out.splitlines()
+    assert header.split()[:4] == ["Id", "Date", "Script", "Runs"]
+    assert line.startswith("c0ffee01") and "encoder.py" in line and "default 1.5" in line and "NVIDIA H200" in line
+
+
+@pytest.mark.usefixtures("stored")
+def test_that_history_as_json_can_be_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    keep("beef", [Config()], script="decoder.py")
+
+    assert main(["history", "--json", "--search", "deco h200"]) == 0
+
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["id"], row["title"], row["runs"], row["finished"]) == ("beef", "decoder.py", 1, 1)
+    assert row["best"]["speedup"] == pytest.approx(1.5, abs=0.05)
+
+
+def test_that_an_empty_history_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history"]) == 0
+    assert capsys.readouterr().out == "The history is empty.\n"
+
+
+@pytest.mark.parametrize("name", ["last", "c0ff"])
+def test_that_report_writes_every_kind_of_file(
+    name: str, stored: Comparison, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word for kind in ("json", "csv", "markdown", "pdf") for word in (f"--{kind}", str(tmp_path / f"r.{kind}"))]
+
+    assert main(["report", name, *words, "--page", "Letter"]) == 0
+
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert result == json.loads(json.dumps(comparison_json(stored)))
+    rows = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
+    assert [row["config.backend"] for row in rows] == ["inductor", "aot_eager"]
+    assert "encoder.py" in (tmp_path / "r.markdown").read_text()
+    assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
+    assert "default" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["report", "nothing"], "The history has no comparison 'nothing'."),
+        (["report", "last", "--pdf", "/no/such/folder/a.pdf"], "/no/such/folder/a.pdf cannot be written."),
+    ],
+)
+def test_that_what_cannot_be_reported_is_a_sentence(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) in (1, 2)
+    assert sentence in capsys.readouterr().err
+
+
+def test_that_a_damaged_history_is_set_aside_and_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "home" / "data").mkdir(parents=True)
+    (home / "home" / "data" / "history.sqlite3").write_bytes(b"no database at all" * 1000)
+
+    assert main(["history"]) == 0
+
+    out, err = capsys.readouterr()
+    assert out == "The history is empty.\n"
+    assert "was damaged" in err and "-damaged-" in err
+
+
+def test_that_only_what_became_worse_breaks_a_baseline(
+    stored: Comparison, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now: dict[str, Any] = comparison_json(stored)
+    before = json.loads(json.dumps(now))
+
+    assert not is_held(now, before, "main.json")  # aot_eager's results differ from eager's, then as now
+    assert is_held(now | {"runs": now["runs"][:1]}, before, "main.json")
+    before["runs"][0]["graph_breaks"] = []
+    assert not is_held(now, before, "main.json")
+
+    lines = capsys.readouterr().err.splitlines()
+    assert "compilescope: worse than main.json: aot_eager: results differ from eager by up to 0.31." in lines
+    assert any("default: new graph break at encoder.py:17" in line for line in lines)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema": 2, "runs": []}'])
+def test_that_a_file_that_is_no_baseline_is_refused_before_anything_runs(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "model.py"
+    script.write_text("from torch import nn\nclass Model(nn.Module): pass\ndef get_inputs(): return []\n")
+    (tmp_path / "base.json").write_text(text)
+
+    assert main(["bench", str(script), "--baseline", str(tmp_path / "base.json")]) == 2
+    assert "base.json is no" in capsys.readouterr().err
