@@ -4,6 +4,12 @@
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 venv="$root/.venv"
+case "$root" in
+    *[[:space:]]*)
+        # Inductor names torch's folder to the C++ compiler without quotes: no model would compile from such a path
+        venv="${XDG_CACHE_HOME:-$HOME/.cache}/compilescope/venv-$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)"
+        ;;
+esac
 oldest_python=10 # the minor version, of Python 3
 
 say() { printf '%s\n' "$*" >&2; }
@@ -232,6 +238,10 @@ make_venv() {
     say "Making .venv with $("$python" --version)${outer:+, which has torch $outer}"
     # shellcheck disable=SC2086 # no flags, or one
     "$python" -m venv --clear $flags "$venv" || fail "$python could not make $venv; its messages above say why."
+    if [ "$venv" != "$root/.venv" ] && { [ -L "$root/.venv" ] || [ ! -e "$root/.venv" ]; }; then
+        say "It lies in $venv, since white space in a path breaks C++ builds; .venv is a link to it"
+        ln -sfn "$venv" "$root/.venv"
+    fi
     if [ -n "$outer" ] && [ "$in_venv" = 1 ]; then
         # an environment of the user's: its packages come after our own
         "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \

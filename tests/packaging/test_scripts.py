@@ -31,16 +31,27 @@ COMPILESCOPE = """\
 printf '%s\\n' "$@" > "$PRETENDED/started"
 exit "${STATUS:-0}"
 """
+# makes an environment out of the two above
+NEW_PYTHON = """\
+#!/usr/bin/env bash
+case "$*" in
+    *sys.executable*) echo "$0" ;;
+    "-m venv"*) mkdir -p "${!#}/bin" && cp "$(dirname "$0")/../.venv-as-it-was/bin/"* "${!#}/bin" ;;
+    --version) echo "Python 3.12.0" ;;
+    -) cat > /dev/null ;;
+    *base_prefix*) echo 0 ;;
+esac
+"""
 
 
 class Checkout:
     """A folder that looks like a checkout whose `.venv` writes down what it is asked to do."""
 
     def __init__(self, folder: Path) -> None:
-        self.root = folder / "a checkout"
+        self.root = folder / "checkout"
         self.pretended = folder / "pretended"
         home = folder / "home"
-        for path in (self.root / ".venv" / "bin", self.pretended, home / ".local" / "share" / "fonts"):
+        for path in (self.pretended, home / ".local" / "share" / "fonts"):
             path.mkdir(parents=True)
         (home / ".local" / "share" / "fonts" / "any.ttf").touch()
         shutil.copytree(ROOT / "packaging", self.root / "packaging")
@@ -170,6 +181,19 @@ def test_that_a_wrong_python_is_named_in_one_sentence(checkout: Checkout) -> Non
     done = checkout.run("doctor", COMPILESCOPE_PYTHON="/bin/false")
     assert done.returncode == 1
     assert done.stderr == "COMPILESCOPE_PYTHON names /bin/false, which is no Python 3.10 or newer.\n"
+
+
+def test_that_white_space_in_the_path_is_kept_out_of_the_environment(checkout: Checkout) -> None:
+    spaced = checkout.root.with_name("a checkout")
+    checkout.root.rename(spaced)
+    checkout.root = spaced
+    (spaced / ".venv").rename(spaced / ".venv-as-it-was")
+    checkout.replace("bin/python3", NEW_PYTHON)
+    done = checkout.run("doctor", PATH=f"{spaced / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    place = (spaced / ".venv").resolve()
+    assert (place / "bin" / "compilescope").is_file()
+    assert " " not in str(place)
 
 
 def test_that_ci_runs_the_tests_and_passes_their_status(checkout: Checkout) -> None:
