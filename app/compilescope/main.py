@@ -104,6 +104,8 @@ class WindowApp(QObject):
         """End every process; five seconds at most."""
         self.session.close()
         self.findings.close()
+        self.window.traces.close()
+        self.window.workspace.compiler.close()
         self._charts.join()
 
     def _begin_soon(self) -> None:

@@ -64,6 +64,15 @@ class FreshCaches:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
+def is_in_use(folder: Path) -> bool:
+    """Whether an app process, this one among them, still holds a folder of caches."""
+    try:
+        with (folder / LOCK).open("rb+") as lock:
+            return fcntl is None or not _try_lock(lock)
+    except OSError:
+        return False
+
+
 def _is_stale(folder: Path) -> bool:
     try:
         age = time.time() - folder.stat().st_mtime

@@ -44,12 +44,32 @@ ACTIONS: tuple[ActionSpec, ...] = (
         icon="open",
         tip="Open a model script",
     ),
+    ActionSpec(
+        id="open_trace",
+        text="Open &trace…",
+        menu="&File",
+        shortcut="Ctrl+Shift+O",
+        tip="Open a TORCH_TRACE log from anywhere",
+    ),
     ActionSpec(id="welcome", text="&Examples and recent scripts", menu="&File", shortcut="Ctrl+E"),
     ActionSpec(
         id="export_json", text="Export &JSON…", menu="&File", shortcut="Ctrl+Shift+J", icon="export", begins_group=True
     ),
     ActionSpec(id="export_csv", text="Export &CSV…", menu="&File", shortcut="Ctrl+Shift+S"),
     ActionSpec(id="export_markdown", text="Export &Markdown…", menu="&File", shortcut="Ctrl+Shift+M"),
+    ActionSpec(
+        id="export_timeline",
+        text="Export t&imeline…",
+        menu="&File",
+        tip="The shown run's compile timeline, for Perfetto",
+        begins_group=True,
+    ),
+    ActionSpec(
+        id="save_trace",
+        text="Save tr&ace…",
+        menu="&File",
+        tip="The shown run's trace as a folder that tlparse reads; it holds source code",
+    ),
     ActionSpec(id="quit", text="&Quit", menu="&File", shortcut="Ctrl+Q", begins_group=True),
     ActionSpec(
         id="copy_markdown",

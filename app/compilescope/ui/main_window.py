@@ -45,6 +45,7 @@ from compilescope.ui.panels.workspace import Workspace
 from compilescope.ui.session import Session
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Scheme, Theme
+from compilescope.ui.traces import TraceCommands, is_trace_path
 
 LAYOUT_VERSION = 1
 SIDE_WIDTH = 300
@@ -76,6 +77,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("CompileScope")
         self.setAcceptDrops(True)
         self.setMinimumSize(1000, 640)
+        self.traces = TraceCommands(parts.state, self)
         self.actions_by_id = Actions(self._handlers(), parts.theme, self)
         self._build()
         self._connect()
@@ -186,7 +188,8 @@ class MainWindow(QMainWindow):
 
     def _show_script(self) -> None:
         script = self._state.script
-        self.setWindowTitle(f"{script.name} – CompileScope" if script else "CompileScope")
+        opened = script or self._state.trace
+        self.setWindowTitle(f"{opened.name} – CompileScope" if opened else "CompileScope")
         self._pages.setCurrentWidget(self.workspace if script else self.welcome)
         self.workspace.log.clear()
         self._follow_activity()
@@ -208,6 +211,9 @@ class MainWindow(QMainWindow):
         act["open"].setEnabled(not state.is_busy)
         act["welcome"].setEnabled(not state.is_busy)
         act["find"].setEnabled(bool(state.runs))
+        act["open_trace"].setEnabled(not state.is_busy)
+        for name in ("export_timeline", "save_trace"):
+            act[name].setEnabled(bool(state.runs))
         is_done = bool(state.runs) and all(run.is_over for run in state.runs)
         for name in ("export_json", "export_csv", "export_markdown", "copy_markdown"):
             act[name].setEnabled(is_done)
@@ -231,6 +237,9 @@ class MainWindow(QMainWindow):
     def _handlers(self) -> dict[str, Callable[[], None]]:
         return {
             "open": self.ask_for_script,
+            "open_trace": self.traces.ask_and_open,
+            "export_timeline": self.traces.export_timeline,
+            "save_trace": self.traces.save_trace,
             "welcome": self.show_welcome,
             "export_json": self.export_json,
             "export_csv": self.export_csv,
@@ -271,6 +280,12 @@ class MainWindow(QMainWindow):
         self.workspace.answer.run_wanted.connect(self.run)
         self.workspace.answer.stop_wanted.connect(self.stop)
         self.workspace.answer.copied.connect(self.status.say)
+        self.traces.said.connect(self.status.say)
+        self.traces.failed.connect(self.messages.show_error)
+        self.traces.informed.connect(self.messages.show_info)
+        self.workspace.compiler.question_asked.connect(self.messages.ask)
+        self.workspace.compiler.said.connect(self.status.say)
+        self.workspace.compiler.failed.connect(self.messages.show_error)
 
     def _open_named(self, name: str) -> None:
         self.open_script(Path(name))
@@ -375,7 +390,10 @@ class MainWindow(QMainWindow):
         path = _dropped(event.mimeData())
         if path:
             event.acceptProposedAction()
-            self.open_script(path)
+            if is_trace_path(path):
+                self.traces.open(path)
+            else:
+                self.open_script(path)
 
 
 def _dropped(data: QMimeData) -> Path | None:

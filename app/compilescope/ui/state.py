@@ -30,6 +30,7 @@ class AppState(QObject):
         self.selection = selection
         self.script: Path | None = None
         self.scan: Scan | None = None
+        self.trace: Path | None = None
         self.environment: e.Environment | None = None
         self.environment_problem = ""
         self.inspection: e.WorkloadReady | None = None
@@ -56,12 +57,25 @@ class AppState(QObject):
 
     def set_script(self, path: Path) -> None:
         """Read what the script offers, by its text alone. The script is not run."""
-        self.script = path
-        self.scan = scan(path)
+        self._begin(script=path)
+
+    def show_trace(self, path: Path, comparison: Comparison) -> None:
+        """Show what a saved trace holds. There is no script with it, so nothing to run."""
+        self._begin(trace=path, comparison=comparison)
+        for run in comparison.runs:
+            self.run_changed.emit(run.id)
+
+    def _begin(
+        self, *, script: Path | None = None, trace: Path | None = None, comparison: Comparison | None = None
+    ) -> None:
+        self.script = script
+        self.scan = scan(script) if script else None
+        self.trace = trace
         self.inspection = None
         self.inspection_error = None
-        self.comparison = None
-        self.shown_id = None
+        self.comparison = comparison
+        self.shown_id = comparison.runs[0].id if comparison and comparison.runs else None
+        self._follows = True
         self.script_changed.emit()
         self.comparison_changed.emit()
         self.shown_run_changed.emit()

@@ -41,8 +41,23 @@ class MessageBar(QFrame):
     def show_info(self, message: str) -> None:
         self._show("info", message, "", "")
 
+    def ask(self, question: str, answer: str, act: Callable[[], None]) -> None:
+        """A question; `answer` is what the button says that does it. Closing the bar means no."""
+        self._show("warn", question, "", "")
+        self._act = act
+        self._yes.setText(answer)
+        self._yes.show()
+
+    def _answer(self) -> None:
+        act, self._act = self._act, None
+        self.hide()
+        if act is not None:
+            act()
+
     def _show(self, tone: str, message: str, hint: str, details: str) -> None:
         self._details = details
+        self._act = None
+        self._yes.hide()
         self._text.setText(message)
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
@@ -58,6 +73,9 @@ class MessageBar(QFrame):
             part.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._copy = button("Copy details")
         self._copy.clicked.connect(self._copy_details)
+        self._yes = button("")
+        self._yes.setObjectName("message_yes")
+        self._yes.clicked.connect(self._answer)
         self._close = QToolButton()
         self._close.setAccessibleName("Close message")
         self._close.setToolTip("Close")
@@ -70,6 +88,7 @@ class MessageBar(QFrame):
         layout.setContentsMargins(14, 7, 8, 7)
         layout.addLayout(words, 1)
         layout.addWidget(self._copy, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._yes, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
 
     def _copy_details(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QSplitter, QTabWidget, QVBoxLayout, QWidget
 
+from compilescope.ui.compiler.panes import CompilerPanes
 from compilescope.ui.findings import Findings
 from compilescope.ui.log.pane import LogPane
 from compilescope.ui.panels.answer_card import AnswerCard
@@ -48,12 +49,16 @@ class Workspace(QWidget):
         breaks = sum(row.count for row in story.graph_breaks.values()) if story else 0
         recompiles = sum(row.count for row in story.recompiles.values()) if story else 0
         self.comparison.setVisible(has_runs)
-        for pane in (self.timing, self.timeline, self.breaks):
+        self._show_tab(self.timing, has_runs and not (run and run.is_trace))
+        for pane in (self.timeline, self.breaks):
             self._show_tab(pane, has_runs)
         has_recompiles = bool(story and (story.recompiles or story.recompile_limits))
         self._show_tab(self.recompiles, has_recompiles)
         self._name_tab(self.breaks, "Graph breaks", breaks)
         self._name_tab(self.recompiles, "Recompiles", recompiles)
+        for tab in self.compiler.tabs:
+            self._show_tab(tab.pane, run is not None and tab.is_wanted(run))
+            self._name_tab(tab.pane, tab.title, tab.count(run) if run else 0)
         self._show_log()
         self._mark_source()
         self._follow()
@@ -138,7 +143,7 @@ class Workspace(QWidget):
         self._follows = True
         self.refresh()
         if self._state.runs and self.tabs.currentWidget() is self.source:
-            self.tabs.setCurrentWidget(self.timing)
+            self.tabs.setCurrentWidget(self.timeline if self._state.trace else self.timing)
 
     def _connect(self) -> None:
         self._state.script_changed.connect(self._show_script)
@@ -150,6 +155,7 @@ class Workspace(QWidget):
         self.timing.line_wanted.connect(self.show_line)
         self.breaks.line_wanted.connect(self.show_line)
         self.recompiles.line_wanted.connect(self.show_line)
+        self.compiler.line_wanted.connect(self.show_line)
 
     def _build(self, findings: Findings, theme: Theme) -> None:
         self.answer = AnswerCard(self._state, findings, theme)
@@ -158,16 +164,19 @@ class Workspace(QWidget):
         self.timeline = ChartSlot(self._state)
         self.breaks = BreaksPane(self._state, theme)
         self.recompiles = RecompilesPane(self._state, theme)
+        self.compiler = CompilerPanes(self._state, theme, self)
         self.source = SourceView(theme)
         self.log = LogPane(theme)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.setUsesScrollButtons(True)
         self.tabs.tabBar().setAccessibleName("Panes of the run")
         for pane, title in (
             (self.timing, "Timing"),
             (self.timeline, "Compile timeline"),
             (self.breaks, "Graph breaks"),
             (self.recompiles, "Recompiles"),
+            *((tab.pane, tab.title) for tab in self.compiler.tabs),
             (self.source, "Source"),
         ):
             self.tabs.addTab(pane, title)

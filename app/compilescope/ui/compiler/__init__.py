@@ -1,0 +1,1 @@
+"""Panes that explain what the compiler did in the shown run."""
