@@ -72,7 +72,7 @@ def cache_name(cache: str) -> str:
 def lookups(run: Run) -> list[Lookup]:
     """Every lookup, in order."""
     return [
-        Lookup(process=number, start=process.start, event=event)
+        Lookup(process=number, start="–" if run.is_trace else process.start, event=event)
         for number, process in enumerate(run.processes)
         for event in process.cache
     ]
@@ -125,7 +125,12 @@ def process_sentence(process: ProcessStory) -> str:
 
 def sentences(run: Run) -> list[str]:
     """The totals in words, a process each."""
-    return [f"{process.start.capitalize()}: {process_sentence(process)}." for process in run.processes if process.cache]
+    return [f"{_title(run, process)}: {process_sentence(process)}." for process in run.processes if process.cache]
+
+
+def _title(run: Run, process: ProcessStory) -> str:
+    # a trace does not say whether its cache was empty before
+    return "This process" if run.is_trace else process.start.capitalize()
 
 
 def empty_sentence(run: Run | None) -> str:

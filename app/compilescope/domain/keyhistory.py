@@ -94,7 +94,8 @@ def _stored(run: Run, row: Lookup) -> StoredKey | None:
     event = row.event
     if not event.key or event.state == "bypass":
         return None
-    origin = f"{run.label}, {row.start} start, compile {event.compile_id or '?'}"
+    start = "" if run.is_trace else f"{row.start} start, "
+    origin = f"{run.label}, {start}compile {event.compile_id or '?'}"
     return StoredKey(cache=event.cache, key=event.key, origin=origin, components=event.components)
 
 

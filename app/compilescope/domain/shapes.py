@@ -42,7 +42,13 @@ class Dimension:
 
     @property
     def value(self) -> str | None:
-        return next((event.value for event in reversed(self.events) if event.value), None)
+        text = next((event.value for event in reversed(self.events) if event.value), None)
+        if text is None or self.is_size:
+            return text
+        try:
+            return f"{float(text):.4g}"
+        except ValueError:
+            return text
 
     @property
     def range(self) -> str:

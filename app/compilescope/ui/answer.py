@@ -29,6 +29,8 @@ class Answer:
 
 
 def answer(state: AppState, findings: Findings) -> Answer:
+    if state.trace is not None:
+        return _trace(state.trace, state.runs)
     if state.script is None:
         return Answer(title="Drop a model script here", text="Any Python file that builds a torch.nn.Module.")
     if state.is_busy:
@@ -43,6 +45,20 @@ def answer(state: AppState, findings: Findings) -> Answer:
     if state.runs and all(run.is_over for run in state.runs):
         return _conclusion(state.runs, findings)
     return _ready(state)
+
+
+def _trace(path: Path, runs: Sequence[Run]) -> Answer:
+    """What a saved trace came to; timings are none of it."""
+    processes = units.plural(len(runs), "process", "processes")
+    note = f"A saved trace of {processes}. Nothing was measured in it; the panes say what the compiler did."
+    empty = [run.label for run in runs if run.story and not run.story.graphs]
+    if empty:
+        return Answer(title=f"Not compiled: no graph was captured in {', '.join(empty)}", text=note, tone="bad")
+    stories = [run.story for run in runs if run.story]
+    graphs = units.plural(sum(story.graphs for story in stories), "graph")
+    breaks = units.plural(sum(row.count for s in stories for row in s.graph_breaks.values()), "graph break")
+    recompiles = units.plural(sum(row.count for s in stories for row in s.recompiles.values()), "recompile")
+    return Answer(title=f"{path.name}: {graphs}, {breaks}, {recompiles}", text=note)
 
 
 def _ready(state: AppState) -> Answer:

@@ -16,12 +16,14 @@ from compilescope.domain.advice.rule import (
     place_text,
     places_of,
 )
+from compilescope.domain.config import Config
 from compilescope.domain.events import Recompile
-from compilescope.domain.run import ProcessStory, RecompileRow
+from compilescope.domain.run import ProcessStory, RecompileRow, Run
 
 _SIZE = re.compile(r"size mismatch|\.size\(|\.shape\b|\bSYMBOLIC_SHAPE_GUARD|shape\[", re.IGNORECASE)
 _COMPILED = re.compile(r"recompil|compiled again", re.IGNORECASE)
 _RECOMPILING = ("recompiles_every_call", "recompiles_while_timed")
+_REMEDY = "Make what the guard tests the same for every call, or pass it as a tensor."
 # one change is told from a counter by what comes after it
 _COUNTER_VALUES = 2
 
@@ -83,7 +85,7 @@ def changing_sizes(case: Case) -> Iterator[Advice]:
         title="Sizes change, and each change compiles again",
         evidence=f"{units.plural(count, 'recompile')} for {what}{dimension}{change}{more}"
         f"{place_text(places)}.",
-        remedy=_size_remedy(case, what, event.dimension),
+        remedy=_size_remedy(case.run.config, what, event.dimension),
         source=DYNAMIC_SHAPES,
         # auto compiles a changing size again once, with that dimension symbolic
         severity="note" if settled else "cost",
@@ -123,7 +125,7 @@ def other_recompiles(case: Case) -> Iterator[Advice]:
             title="Compiled again",
             evidence=f"{units.plural(row.count, 'recompile')} of {event.function or 'a function'}{place_text(places)}, "
             f"since this no longer held: {one_line(event.guard or event.reason)}",
-            remedy="Make what the guard tests the same for every call, or pass it as a tensor.",
+            remedy=_REMEDY,
             source=RECOMPILES,
             severity="note",
             places=places,
@@ -148,10 +150,31 @@ def recompiles_while_timing(case: Case) -> Iterator[Advice]:
         )
 
 
-def _size_remedy(case: Case, what: str, dimension: int | None) -> str:
-    if case.run.config.dynamic is False:
+def fix(run: Run, row: RecompileRow) -> str:
+    """What to do about one kind of recompile, in one sentence."""
+    event = row.event
+    source, guard = event.source or "", event.guard or event.reason
+    if is_size(row):
+        return _size_remedy(run.config, source or "an input", event.dimension)
+    if "GLOBAL_STATE" in guard or source.startswith("global state"):
+        return "Call it in the same state every time: grad mode, autocast and the like are compiled in."
+    if _is_number(event.expected):
+        return f"Keep {source or 'the number'} in a tensor (a buffer), or out of forward: each value is compiled in."
+    if "check_type_id" in guard or "check_obj_id" in guard:
+        return f"Pass the same object or type for {source or 'it'} every time, or leave it out of the compiled part."
+    if "stride mismatch" in guard:
+        return f"Pass {source or 'the tensor'} in one memory layout, for example after .contiguous()."
+    if "requires_grad" in guard:
+        return f"Let {source or 'the tensor'} always require gradients, or never."
+    if ".training" in guard:
+        return "Training and evaluation are compiled apart, once each: two compiles are as they should be."
+    return _REMEDY
+
+
+def _size_remedy(config: Config, what: str, dimension: int | None) -> str:
+    if config.dynamic is False:
         return "dynamic is off here, so every new size compiles. Leave it on auto or turn it on, or pad to a few sizes."
-    if case.run.config.dynamic:
+    if config.dynamic:
         return "dynamic is on already: something fixes this size. Look for a place that specialises it, or pad."
     local = re.fullmatch(r"(?:L\[')?(\w+)(?:'\])?", what)
     mark = f"torch._dynamo.mark_dynamic({local[1] if local else 'tensor'}, {dimension or 0})"

@@ -169,9 +169,7 @@ class CachePane(RunPane):
 
     def _show_explanation(self, row: Lookup, found: Explanation) -> None:
         key = f"Key {row.event.key}\n\n" if row.event.key else ""
-        self._details.setPlainText(
-            f"{row.name}, {row.start} start, compile {row.event.compile_id or '?'}\n{key}{words(row.event, found)}"
-        )
+        self._details.setPlainText(f"{row.name}, compile {row.event.compile_id or '?'}\n{key}{words(row.event, found)}")
 
     def _show_problem(self, _row: Lookup, sentence: str) -> None:
         self._details.setPlainText(sentence)

@@ -22,7 +22,7 @@ from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import label
 
-KERNELS_HEIGHT = 170
+KERNELS_HEIGHT = 120
 
 
 class CodePane(RunPane):
@@ -92,7 +92,7 @@ class CodePane(RunPane):
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(upper)
         split.addWidget(self._kernels)
-        split.setSizes([KERNELS_HEIGHT * 2, KERNELS_HEIGHT])
+        split.setSizes([KERNELS_HEIGHT * 3, KERNELS_HEIGHT])
         split.setStretchFactor(0, 1)
         split.setChildrenCollapsible(False)
         self.column.addWidget(split)

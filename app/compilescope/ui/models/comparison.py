@@ -58,7 +58,9 @@ def comparison_rows(runs: Sequence[Run], findings: Findings) -> list[ComparisonR
     """Eager first, then the runs in their order."""
     rows = [ComparisonRow(run=run, finding=findings.of(run)) for run in runs]
     eager = next((row.finding for row in rows if row.measures.eager), Finding())
-    return [ComparisonRow(run=None, finding=eager), *rows] if rows else []
+    if not rows or runs[0].is_trace:
+        return rows
+    return [ComparisonRow(run=None, finding=eager), *rows]
 
 
 def _spread(row: ComparisonRow) -> str:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from compilescope.domain import units
-from compilescope.domain.run import RecompileRow
+from compilescope.domain.advice.recompiles import fix
+from compilescope.domain.run import RecompileRow, Run
 from compilescope.ui.models.rows import Column, RowsModel
 from compilescope.ui.panels.table import DataTable
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import label
+
+MOST_VALUES = 6
 
 
 def _place(row: RecompileRow) -> str:
@@ -30,8 +33,25 @@ def _source(row: RecompileRow) -> str:
 
 
 def _values(row: RecompileRow) -> str:
-    values = [row.events[0].expected, *(event.actual for event in row.events)]
-    return " → ".join(str(value) for value in values if value is not None) or "–"
+    known = [row.events[0].expected, *(event.actual for event in row.events)]
+    if all(event.actual is None for event in row.events):
+        # a guard on a value names the old one only, and the next guard the one that came after
+        known = [*dict.fromkeys(event.expected for event in row.events if event.expected), "another"]
+    values = [str(value) for value in known if value is not None]
+    return " → ".join(values if len(values) <= MOST_VALUES else [*values[: MOST_VALUES - 1], "…"]) or "–"
+
+
+def explanation(run: Run, row: RecompileRow) -> str:
+    """One kind of recompile: what happened, what to do, and the compiler's own words."""
+    event = row.event
+    times = "once" if row.count == 1 else f"{row.count} times"
+    what = f"{_source(row)} went {_values(row)}" if event.source else "a guard failed"
+    parts = [
+        f"{event.function or 'A function'} was compiled again {times}, since {what}.",
+        f"What to try\n{fix(run, row)}",
+        f"The guard that failed, of compile {event.failed_compile_id or '?'}\n{(event.reason or event.guard).strip()}",
+    ]
+    return "\n\n".join(parts)
 
 
 COLUMNS: tuple[Column[RecompileRow], ...] = (
@@ -70,7 +90,7 @@ class RecompilesPane(QWidget):
         inside.setContentsMargins(0, 0, 0, 0)
         inside.setSpacing(0)
         inside.addWidget(self._limit)
-        inside.addWidget(self._table)
+        inside.addWidget(self._split())
         self._empty = label("", "muted")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack = QStackedLayout(self)
@@ -79,6 +99,22 @@ class RecompilesPane(QWidget):
         state.run_changed.connect(self.refresh)
         state.shown_run_changed.connect(self.refresh)
         self.refresh()
+
+    def _split(self) -> QSplitter:
+        self._explanation = QPlainTextEdit()
+        self._explanation.setObjectName("explanation")
+        self._explanation.setReadOnly(True)
+        self._explanation.setAccessibleName("Explanation of the recompile")
+        self._explanation.setTabChangesFocus(True)
+        self._explanation.document().setDocumentMargin(10)
+        self._table.selectionModel().currentRowChanged.connect(self._explain)
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.addWidget(self._table)
+        split.addWidget(self._explanation)
+        split.setSizes([200, 140])
+        split.setStretchFactor(0, 1)
+        split.setChildrenCollapsible(False)
+        return split
 
     def refresh(self) -> None:
         run = self._state.shown
@@ -97,6 +133,14 @@ class RecompilesPane(QWidget):
         self._limit.setText(f"The recompile limit was reached: {names} now runs eager for other inputs.")
         self._limit.setVisible(bool(limits))
         self._stack.setCurrentIndex(1 if rows or limits else 0)
+        if rows and not self._table.currentIndex().isValid():
+            self._table.selectRow(0)
+        else:
+            self._explain(self._table.currentIndex())
+
+    def _explain(self, index: QModelIndex) -> None:
+        run, row = self._state.shown, self._model.row(index.row())
+        self._explanation.setPlainText(explanation(run, row) if run and row else "")
 
     def _open_row(self, index: QModelIndex) -> None:
         row = self._model.row(index.row())

@@ -48,7 +48,8 @@ class Workspace(QWidget):
         has_runs = bool(self._state.runs)
         breaks = sum(row.count for row in story.graph_breaks.values()) if story else 0
         recompiles = sum(row.count for row in story.recompiles.values()) if story else 0
-        self.comparison.setVisible(has_runs)
+        # one saved trace has nothing to stand beside
+        self.comparison.setVisible(has_runs and not (self._state.trace and len(self._state.runs) == 1))
         self._show_tab(self.timing, has_runs and not (run and run.is_trace))
         for pane in (self.timeline, self.breaks):
             self._show_tab(pane, has_runs)
@@ -110,7 +111,8 @@ class Workspace(QWidget):
         self._follows = False
 
     def _show_log(self) -> None:
-        self.log.setVisible(self._shows_log and (bool(self._state.runs) or self._state.inspection_error is not None))
+        has_log = bool(self._state.runs) and self._state.trace is None
+        self.log.setVisible(self._shows_log and (has_log or self._state.inspection_error is not None))
 
     def _name_tab(self, pane: QWidget, title: str, count: int) -> None:
         index, text = self.tabs.indexOf(pane), f"{title}  {count}" if count else title
