@@ -1,0 +1,159 @@
+"""Cache keys and ledger, on recorded traces."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fakes.stories import recorded_run
+
+from compilescope.domain import events as e
+from compilescope.domain.cachekeys import Component, differences, parse_components, summary
+from compilescope.domain.cacheledger import empty_sentence, lookups, rebuilds, saved_s, sentences
+from compilescope.domain.keyhistory import earlier_keys, explain, words
+from compilescope.domain.run import Run
+from compilescope.domain.trace import read_text
+
+
+def components(event: e.Cache) -> tuple[Component, ...]:
+    assert event.components is not None
+    return parse_components(read_text(event.components.file, event.components.offset, event.components.length))
+
+
+def payloads(spans: object) -> list[str]:
+    return [read_text(span.file, span.offset, span.length) for span in spans]  # type: ignore[attr-defined]
+
+
+def part(name: str, value: str) -> Component:
+    return Component(digest=value, name=name, value=value)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Run:
+    return recorded_run("mlp_default", "mlp_default_warm")
+
+
+def test_that_a_warm_start_has_the_key_of_the_cold_one(plain: Run) -> None:
+    assert plain.cold and plain.warm
+    cold = {event.cache: components(event) for event in plain.cold.cache}
+    warm = {event.cache: components(event) for event in plain.warm.cache}
+
+    assert {name: differences(cold[name], warm[name]) for name in cold} == {"aot_autograd": (), "fx_graph": ()}
+
+
+def test_that_another_mode_differs_in_what_the_mode_sets(plain: Run) -> None:
+    other = recorded_run("mlp_reduce_overhead")
+    assert plain.cold and other.cold
+
+    found = differences(components(plain.cold.cache[0]), components(other.cold.cache[0]))
+
+    assert [difference.words for difference in found] == [
+        "argument cudagraphs: False → True",
+        "inductor config triton.cudagraphs: False → True",
+    ]
+
+
+def test_that_another_precision_is_told_by_the_inputs(plain: Run) -> None:
+    other = recorded_run("mlp_max_autotune")
+    assert plain.cold and other.cold
+
+    found = [d.words for d in differences(components(plain.cold.cache[1]), components(other.cold.cache[1]))]
+
+    assert "input 0, dtype float32 → float16" in found
+    assert "inductor config max_autotune: False → True" in found
+    assert any(text.startswith("the graph differs in ") for text in found)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (part("torch_version", "\x01\ufffd"), part("torch_version", "\x02\ufffd"), "torch version differs."),
+        (
+            part("example_inputs[0]", "TensorMetadata(dtype=torch.float32, shape=torch.Size([4, 8]), stride=(8, 1))"),
+            part("example_inputs[0]", "TensorMetadata(dtype=torch.float32, shape=torch.Size([5, 8]), stride=(8, 1))"),
+            "input 0, shape [4, 8] → [5, 8].",
+        ),
+        (part("gm", "a\nb = 1"), part("gm", "a\nb = 2"), "the graph differs in 1 line, first: b = 1 → b = 2."),
+        (part("x", "1"), part("x", "1"), "The two keys are made of the same parts."),
+    ],
+)
+def test_that_a_difference_is_told_in_words(before: Component, after: Component, sentence: str) -> None:
+    assert summary(differences([before], [after])) == sentence
+
+
+def test_that_a_part_that_only_one_key_has_is_new_or_gone() -> None:
+    found = differences([part("cache_key_tag", "a")], [part("precompile_enabled", "b")])
+
+    assert [difference.words for difference in found] == ["tag of the cache is gone", "precompile enabled is new"]
+
+
+@pytest.mark.parametrize("payload", ["", "no json", "[]", json.dumps({"components": ["odd"]})])
+def test_that_a_payload_without_components_is_no_key(payload: str) -> None:
+    assert parse_components(payload) == ()
+
+
+def test_that_the_ledger_says_what_was_found_what_it_saved_and_what_remains(plain: Run) -> None:
+    assert len(lookups(plain)) == 4
+    cold, warm = sentences(plain)
+    assert cold == "Cold: 2 misses."
+    assert warm.startswith("Warm: 2 hits, saved 2.06 s; what remains after a hit: ")
+    assert "Dynamo" in warm
+
+
+def test_that_what_one_hit_saves_within_another_is_counted_once() -> None:
+    outer = e.Cache(cache="aot_autograd", state="hit", compile_id="0/0", saved_s=2.0)
+    inner = e.Cache(cache="fx_graph", state="hit", compile_id="0/0", saved_s=1.5)
+    other = e.Cache(cache="fx_graph", state="hit", compile_id="1/0", saved_s=0.25)
+
+    assert saved_s([outer, inner, other]) == 2.25
+    assert saved_s([]) is None
+
+
+def test_that_hits_after_which_the_cpp_compiler_ran_again_are_caught() -> None:
+    run = recorded_run("mlp_default", "mlp_default_warm")
+    assert rebuilds(run) == []
+
+    run.apply(e.Phase(name="compile_file", group="kernels", state="begin", at=2.0))
+    run.apply(e.Phase(name="compile_file", group="kernels", state="end", at=14.5, duration_s=12.5))
+
+    (found,) = rebuilds(run)
+    assert "Every lookup of the warm start was a hit, and yet the C++ compiler ran again: 1 build, 12.5 s." in (
+        found.sentence
+    )
+
+
+def test_that_a_miss_is_compared_with_the_nearest_earlier_key(plain: Run) -> None:
+    far, near = recorded_run("mlp_max_autotune", run_id="far"), recorded_run("mlp_reduce_overhead", run_id="near")
+    runs = [plain, far, near]
+    row = lookups(near)[0]
+
+    found = explain(row.event, earlier_keys(runs, near, row), payloads)
+
+    assert found.nearest is not None and found.nearest.origin.startswith("default, ")
+    assert "•  inductor config triton.cudagraphs: False → True" in words(row.event, found)
+
+
+def test_that_a_key_asked_for_before_is_said_to_be_the_same(plain: Run) -> None:
+    again = recorded_run("mlp_default", run_id="again")
+    row = lookups(again)[0]
+
+    found = explain(row.event, earlier_keys([plain, again], again, row), payloads)
+
+    assert found.is_same
+    assert "with one cache for both, this would have been a hit" in words(row.event, found)
+
+
+def test_that_the_first_key_of_all_has_nothing_to_be_compared_with(plain: Run) -> None:
+    row = lookups(plain)[0]
+
+    found = explain(row.event, earlier_keys([plain], plain, row), payloads)
+
+    assert "no earlier key of this cache is known" in words(row.event, found)
+
+
+def test_that_a_run_without_lookups_says_why() -> None:
+    skipped = recorded_run("lstm_not_compiled")
+    skipped.processes[0].cache.clear()
+
+    assert empty_sentence(None) == "Cache lookups appear here while the model is compiled."
+    assert empty_sentence(skipped) == "No cache was asked, since no graph was captured."
