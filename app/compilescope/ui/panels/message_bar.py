@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -11,6 +11,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWi
 from compilescope.ui.icons import icon
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import button, label, set_role
+
+# what a button says, and what it does
+Answer = tuple[str, Callable[[], None]]
 
 
 class MessageBar(QFrame):
@@ -21,6 +24,7 @@ class MessageBar(QFrame):
         self._theme = theme
         self._details = ""
         self._act: Callable[[], None] | None = None
+        self._other_act: Callable[[], None] | None = None
         self.setObjectName("message_bar")
         self._build()
         theme.changed.connect(self._restyle)
@@ -48,6 +52,21 @@ class MessageBar(QFrame):
         self._yes.setText(answer)
         self._yes.show()
 
+    def offer(self, message: str, answers: Sequence[Answer]) -> None:
+        """Something that can be answered by one of two buttons at most, or not at all."""
+        self.ask(message, *answers[0])
+        set_role(self, "tone", "info")
+        for text, act in answers[1:2]:
+            self._other_act = act
+            self._no.setText(text)
+            self._no.show()
+
+    def _answer_otherwise(self) -> None:
+        act, self._other_act = self._other_act, None
+        self.hide()
+        if act is not None:
+            act()
+
     def _answer(self) -> None:
         act, self._act = self._act, None
         self.hide()
@@ -56,8 +75,9 @@ class MessageBar(QFrame):
 
     def _show(self, tone: str, message: str, hint: str, details: str) -> None:
         self._details = details
-        self._act = None
+        self._act = self._other_act = None
         self._yes.hide()
+        self._no.hide()
         self._text.setText(message)
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
@@ -73,9 +93,12 @@ class MessageBar(QFrame):
             part.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._copy = button("Copy details")
         self._copy.clicked.connect(self._copy_details)
-        self._yes = button("")
+        self._yes = button("Yes")
         self._yes.setObjectName("message_yes")
         self._yes.clicked.connect(self._answer)
+        self._no = button("")
+        self._no.setObjectName("message_no")
+        self._no.clicked.connect(self._answer_otherwise)
         self._close = QToolButton()
         self._close.setAccessibleName("Close message")
         self._close.setToolTip("Close")
@@ -89,6 +112,7 @@ class MessageBar(QFrame):
         layout.addLayout(words, 1)
         layout.addWidget(self._copy, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._yes, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._no, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
 
     def _copy_details(self) -> None:
