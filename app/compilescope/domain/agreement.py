@@ -25,10 +25,13 @@ class Agreement:
 
 
 def agreement(run: Run) -> Agreement:
-    """The worst verdict on the configuration's own backend; rows of other backends only place a difference."""
+    """The worst verdict on the configuration's own backend; rows of other backends only place a difference.
+
+    One part that could not be checked leaves the whole so, whatever the others say.
+    """
     rows = [row for p in run.processes for row in p.numerics]
     own = [row for row in rows if row.backend in (None, run.config.backend)]
-    for verdict in ("differ", "nondeterministic", "match"):
+    for verdict in ("differ", "nondeterministic", "not_checked", "match"):
         matching = [row for row in own if row.verdict == verdict]
         if not matching:
             continue
@@ -42,7 +45,7 @@ def agreement(run: Run) -> Agreement:
             reference_ratio=max(ratios, default=None),
             detail=worst.detail,
         )
-    return Agreement(detail=next((row.detail for row in own if row.detail), ""))
+    return Agreement()
 
 
 def _first_stage(rows: Sequence[Numerics]) -> str | None:

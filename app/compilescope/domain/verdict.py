@@ -12,6 +12,8 @@ from compilescope.domain.statistics import NOISE_FLOOR, Interval
 KINDS = ("failed", "incorrect", "not_compiled", "slower", "faster", "no_difference")
 # half a width at which "no difference" would hide one that matters
 TOO_NOISY = 0.1
+# errors whose message is a sentence of ours, to which a class adds nothing
+_OWN_TYPES = ("ScriptError", "NothingToRun", "SystemExit", "SetupError")
 # what the worker warns of when the machine disturbed its timing
 _UNREST = ("busy_machine", "gpu_shared", "gpu_throttled")
 
@@ -69,14 +71,16 @@ def _failure(run: Run) -> str:
     error, outcome = run.error, run.outcome
     if outcome == "stopped":
         return "Stopped before it finished."
+    if error is not None and outcome == "failed" and error.type and error.type not in _OWN_TYPES:
+        return f"{error.type}: {_first_line(error.message)}"
+    if error is not None:
+        return _first_line(error.message)
     if outcome == "timed_out":
         return "Ran past its time limit and was ended."
     if outcome == "crashed":
         signal = run.ended.signal if run.ended else None
         return f"The process crashed ({signal})." if signal else "The process crashed."
-    if error is None:
-        return "Failed, and nothing says why."
-    return f"{error.type}: {_first_line(error.message)}" if error.type else _first_line(error.message)
+    return "Failed, and nothing says why."
 
 
 def _failure_reasons(run: Run) -> tuple[str, ...]:
@@ -127,7 +131,9 @@ def numbers_reason(measures: Measures) -> str:
         error = "" if numbers.max_abs_error is None else f" by up to {numbers.max_abs_error:.3g}"
         return f"The {numbers.subject} differ from eager{error}{stage}.{detail}"
     if numbers.verdict == "nondeterministic":
-        return f"Eager does not repeat its own results, so correctness could not be shown.{detail}"
+        return f"The {numbers.subject} vary from call to call, so correctness could not be shown.{detail}"
+    if numbers.verdict == "not_checked" and numbers.subject:
+        return f"Whether the {numbers.subject} agree with eager could not be told.{detail}"
     if numbers.verdict == "not_checked":
         return f"Results were not checked against eager.{detail}"
     return ""

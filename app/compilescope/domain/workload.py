@@ -11,10 +11,12 @@ from compilescope.domain.config import Config
 
 Phase = Literal["inference", "training"]
 Precision = Literal["fp32", "tf32", "bf16", "fp16"]
+GradMode = Literal["inference_mode", "no_grad"]
 Start = Literal["cold", "warm"]
 
 PHASES: tuple[Phase, ...] = ("inference", "training")
 PRECISIONS: tuple[Precision, ...] = ("fp32", "tf32", "bf16", "fp16")
+GRAD_MODES: tuple[GradMode, ...] = ("inference_mode", "no_grad")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,7 @@ class Workload:
     `entry`: name as `scan` and the worker list it; None = the script's first.
     `device`: "cpu", "cuda", "cuda:1" …; None = the first CUDA device, or else the CPU.
     `inputs`: sizes chosen by name instead of the script's own, several per name make a shape sweep.
+    `grad_mode`: how inference does without gradients. `threads`: that torch uses on the CPU; None = its own choice.
     """
 
     script: str
@@ -34,6 +37,8 @@ class Workload:
     train_mode: bool = False
     arguments: Sequence[str] = ()
     inputs: Mapping[str, Sequence[Sequence[int]]] | None = None
+    grad_mode: GradMode = "inference_mode"
+    threads: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         inputs = {name: [list(size) for size in sizes] for name, sizes in (self.inputs or {}).items()}
@@ -46,6 +51,8 @@ class Workload:
             "train_mode": self.train_mode,
             "arguments": list(self.arguments),
             "inputs": inputs or None,
+            "grad_mode": self.grad_mode,
+            "threads": self.threads,
         }
 
     @classmethod
@@ -59,6 +66,8 @@ class Workload:
             train_mode=bool(value.get("train_mode", False)),
             arguments=tuple(value.get("arguments") or ()),
             inputs=value.get("inputs") or None,
+            grad_mode=value.get("grad_mode") or "inference_mode",
+            threads=value.get("threads"),
         )
 
 

@@ -29,7 +29,9 @@ def _register_package() -> None:
 
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 (before any import)
     spec = importlib.util.spec_from_file_location(
-        "compilescope", os.path.join(root, "__init__.py"), submodule_search_locations=[root]  # noqa: PTH118
+        "compilescope",
+        os.path.join(root, "__init__.py"),  # noqa: PTH118
+        submodule_search_locations=[root],
     )
     if spec is None or spec.loader is None:
         raise ImportError(f"{root} is no package")

@@ -15,7 +15,7 @@ from compilescope.domain.config import Config
 from compilescope.domain.events import FirstCall, Memory, Warning, WorkloadReady
 from compilescope.domain.scan import scan
 from compilescope.domain.workload import Job, Workload
-from compilescope.worker import compiling, environment, memory, noise
+from compilescope.worker import compiling, environment, memory, noise, setting
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
 from compilescope.worker.check import Checker
@@ -49,12 +49,12 @@ class Bench:
         self._emit = channel.emit
         self._stage_of = stage_of
         self._capture = Capture(channel.emit, channel.clock, job.trace)
-        self._device = _device(self._workload.device)
+        self._device = setting.choose_device(self._workload.device)
 
     def load(self) -> None:
         """Import the script, build its model and inputs, and tell what was taken."""
         with self._stage_of("load"):
-            _set_precision(self._workload.precision)
+            setting.apply(self._workload)
             seed_all(self._seed)
             found = scan(self._workload.script)
             module = load(self._workload.script, self._workload.arguments)
@@ -64,7 +64,7 @@ class Bench:
             model = builder.build()
             self._source = Source(recipe.inputs, self._device)
             self._source.use_names_of(model)
-            self._sizes = _sizes(self._workload)
+            self._sizes = setting.sizes_of(self._workload)
             self._source.sizes = self._sizes[0]
             seed_all(self._seed)
             self._inputs = self._source.make()
@@ -213,7 +213,9 @@ class Bench:
                 for _ in range(2):
                     step()
 
-        return memory.Watch(side=side, when="steady", foreign_bytes=foreign).over(work)[1]
+        peaks = memory.Watch(side=side, when="steady", foreign_bytes=foreign).over(work)[1]
+        side.peak_bytes = peaks.allocated_peak_bytes
+        return peaks
 
     def _measure(self) -> None:
         before = noise.look(self._device)
@@ -265,32 +267,3 @@ def _recompiling(compiles: int) -> Warning:
         "something that the model changes itself, such as a step counter, is a guard.",
         hint="Keep it in a tensor buffer, or out of forward. What is timed is the state after the recompile limit.",
     )
-
-
-def _device(name: str | None) -> torch.device:
-    if name is None:
-        return torch.device("cuda:0" if attempt(torch.cuda.is_available, False) else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise WorkerError(f"There is no device {name}.", hint="Choose cpu, or cuda, cuda:1 ….") from None
-    if device.type == "cuda":
-        count = torch.cuda.device_count() if attempt(torch.cuda.is_available, False) else 0
-        if (device.index or 0) >= count:
-            raise WorkerError(f"This machine has no device {name}.", hint="Choose another device; cpu always works.")
-        device = torch.device("cuda", device.index or 0)
-        torch.cuda.set_device(device)
-    return device
-
-
-def _set_precision(precision: str) -> None:
-    if precision == "tf32":
-        torch.set_float32_matmul_precision("high")
-        torch.backends.cudnn.allow_tf32 = True
-
-
-def _sizes(workload: Workload) -> list[dict[str, list[int]]]:
-    """The shapes to measure, first to last; inputs with fewer sizes keep their last."""
-    chosen = {name: [list(size) for size in sizes] for name, sizes in (workload.inputs or {}).items() if sizes}
-    count = max((len(sizes) for sizes in chosen.values()), default=1)
-    return [{name: sizes[min(index, len(sizes) - 1)] for name, sizes in chosen.items()} for index in range(count)]

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import nn
 
+from compilescope.worker.accuracy import Norm, apart
 from compilescope.worker.entries import seed_all
 from compilescope.worker.inputs import Inputs, Source, signature
-from compilescope.worker.models import copy_state
+from compilescope.worker.models import copy_state, state
 from compilescope.worker.models import duplicate as duplicate_model
 from compilescope.worker.numerics import Difference, compare
 from compilescope.worker.steps import Recipe, Side
 
 FEWEST_CALLS, MOST_CALLS = 3, 8
 SUBJECTS = ("outputs", "inputs", "loss", "gradients")
+# parts that err by the size of all together: a gradient that is nearly zero is the sum of some that are not
+COMMON_SCALE = ("gradients",)
 RANDOM_SEED = 20_000
 
 
@@ -44,14 +47,17 @@ class Call:
 
 @dataclass(kw_only=True)
 class Finding:
-    """The worst of one subject over all calls, with that call for a second look.
+    """The worst of one subject over all calls, with the first call that was so for a second look.
 
-    `spread`: how eager differs from itself; None where that could not be tried.
+    `gap`: how far the two are apart, as shares of the values. `spread`: how eager differs from itself, None where that
+    could not be tried; `spread_share` as a share of the values.
     """
 
     difference: Difference
     call: Call | None = None
+    gap: Norm = field(default_factory=Norm)
     spread: Difference | None = None
+    spread_share: float = 0.0
 
 
 class Checker:
@@ -65,6 +71,8 @@ class Checker:
         self._subjects = SUBJECTS if eager.recipe.training else SUBJECTS[:2]
         self.findings = {subject: Finding(difference=Difference()) for subject in self._subjects}
         self._reference = duplicate_model(eager.model)
+        # the state that the first call with a difference began from, kept in the host's memory
+        self.state: list[torch.Tensor] | None = None
         self.draws_random_numbers = False
         self.calls = 0
 
@@ -92,7 +100,11 @@ class Checker:
         actual = perform(self._compiled, call)
         for subject in self._subjects:
             difference = compare(expected.part(subject), actual.part(subject), subject)
-            self._note(subject, difference, call)
+            if self._note(subject, difference, call) and difference.is_rounding:
+                gap = apart(expected.part(subject), actual.part(subject), common=subject in COMMON_SCALE)
+                self.findings[subject].gap = gap
+            if not difference.close and self.state is None and self._reference is not None:
+                self.state = [tensor.detach().to("cpu", copy=True) for tensor in state(self._reference)]
 
     def _align(self) -> None:
         """The same parameters and buffers on both sides, so that errors do not add up over calls."""
@@ -111,13 +123,21 @@ class Checker:
         one, two = (perform(twin(self._eager, model), call) for model in (keeper, self._reference))
         for subject, finding in self.findings.items():
             finding.spread = compare(one.part(subject), two.part(subject), subject)
+            if not finding.spread.equal:
+                gap = apart(one.part(subject), two.part(subject), common=subject in COMMON_SCALE)
+                finding.spread_share = gap.rms
         with stateful(self._eager.recipe):
             copy_state(self._eager.model, self._reference)
 
-    def _note(self, subject: str, difference: Difference, call: Call) -> None:
+    def _note(self, subject: str, difference: Difference, call: Call) -> bool:
+        """Keep a difference that is the worst so far; whether it was."""
         worst = self.findings[subject]
-        if _rank(difference) > _rank(worst.difference):
-            worst.difference, worst.call = difference, call
+        if _rank(difference) <= _rank(worst.difference):
+            return False
+        if worst.call is None or _rank(difference)[0] > _rank(worst.difference)[0]:
+            worst.call = call
+        worst.difference = difference
+        return True
 
 
 def perform(side: Side, call: Call) -> Outcome:
@@ -135,9 +155,9 @@ def perform(side: Side, call: Call) -> Outcome:
     )
 
 
-def twin(side: Side, model: nn.Module) -> Side:
+def twin(side: Side, model: nn.Module, recipe: Recipe | None = None) -> Side:
     """A side like this one with another, eager model."""
-    other = Side(side.name, model, model, side.recipe)
+    other = Side(side.name, model, model, recipe or side.recipe)
     other.stance = side.stance
     return other
 
@@ -154,7 +174,7 @@ def random_state(device: torch.device, seed: int | None = None) -> bytes:
 
 def stateful(recipe: Recipe) -> contextlib.AbstractContextManager[Any]:
     """The mode in which state may be written: inference tensors take no change outside of inference mode."""
-    return torch.no_grad() if recipe.training else torch.inference_mode()
+    return torch.no_grad() if recipe.training else recipe.without_gradients()
 
 
 def _rank(difference: Difference) -> tuple[int, float]:

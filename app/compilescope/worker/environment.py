@@ -123,9 +123,7 @@ def _devices(cuda: bool) -> tuple[dict[str, Any], ...]:
     found: list[dict[str, Any]] = []
     for index in range(attempt(torch.cuda.device_count, 0) if cuda else 0):
         properties = torch.cuda.get_device_properties(index)
-        found.append(
-            {"id": f"cuda:{index}", "name": properties.name, "memory_bytes": int(properties.total_memory)}
-        )
+        found.append({"id": f"cuda:{index}", "name": properties.name, "memory_bytes": int(properties.total_memory)})
     found.append({"id": "cpu", "name": cpu_name() or "CPU"})
     return tuple(found)
 

@@ -201,9 +201,7 @@ def resized(inputs: Inputs, names: Sequence[str], sizes: Mapping[str, Sequence[i
             args[names.index(name)] = _like(name, args[names.index(name)], size)
         else:
             offered = [*names[: len(args)], *kwargs]
-            raise WorkerError(
-                f"The model has no input {name}.", hint=f"Its inputs are {', '.join(offered) or 'none'}."
-            )
+            raise WorkerError(f"The model has no input {name}.", hint=f"Its inputs are {', '.join(offered) or 'none'}.")
     return Inputs(args=tuple(args), kwargs=kwargs)
 
 

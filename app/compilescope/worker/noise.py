@@ -48,9 +48,9 @@ def _handle(pynvml: Any, device: torch.device) -> Any:
     """NVML counts all devices, torch only the visible ones, so they are matched by their unique id."""
     properties = torch.cuda.get_device_properties(device)
     uuid = attempt(lambda: f"GPU-{properties.uuid}", "")
-    return attempt(
-        lambda: pynvml.nvmlDeviceGetHandleByUUID(uuid), None
-    ) or pynvml.nvmlDeviceGetHandleByIndex(device.index or 0)
+    return attempt(lambda: pynvml.nvmlDeviceGetHandleByUUID(uuid), None) or pynvml.nvmlDeviceGetHandleByIndex(
+        device.index or 0
+    )
 
 
 def _throttle(pynvml: Any, handle: Any) -> Iterator[str]:

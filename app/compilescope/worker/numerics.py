@@ -90,19 +90,22 @@ def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Differe
     ):
         if one != two:
             return Difference(equal=False, reason=f"{path} has {word} {two} instead of {one}", path=path)
-    if expected.layout is not torch.strided:
-        expected, actual = _plain(expected), _plain(actual)
-        if expected.shape != actual.shape:
-            return Difference(equal=False, reason=f"{path} has other non-zero elements", path=path)
-    if expected.is_quantized:
-        expected, actual = expected.dequantize(), actual.dequantize()
-    if expected.is_complex():
-        expected, actual = torch.view_as_real(expected.resolve_conj()), torch.view_as_real(actual.resolve_conj())
+    expected, actual = as_real(expected), as_real(actual)
+    if expected.shape != actual.shape:
+        return Difference(equal=False, reason=f"{path} has other non-zero elements", path=path)
     return _values(path, expected, actual)
 
 
-def _plain(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.coalesce().values() if tensor.layout is torch.sparse_coo else tensor.to_dense()
+def as_real(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's values as ordinary real numbers: of a sparse one those it holds, of a complex one both parts."""
+    tensor = tensor.detach()
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor.coalesce().values()
+    elif tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def _values(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Difference:
@@ -135,74 +138,3 @@ def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
     flat = [tensor.reshape(-1) for tensor in tensors]
     for start in range(0, flat[0].numel(), PIECE):
         yield tuple(tensor[start : start + PIECE] for tensor in flat)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Accuracy:
-    """Root mean square errors against an fp64 reference."""
-
-    eager: float
-    compiled: float
-    floor: float
-    factor: float
-
-    @property
-    def passes(self) -> bool:
-        return self.compiled <= self.factor * self.eager + self.floor
-
-    @property
-    def ratio(self) -> float | None:
-        return self.compiled / self.eager if self.eager > 0 else None
-
-
-def accuracy(reference: Any, eager: Any, compiled: Any, *, is_half: bool) -> Accuracy | None:
-    """The two sides' errors against a reference of double precision, over the worst part; None where it has no such."""
-    truth, mine, theirs = (dict(leaves(value, "")) for value in (reference, eager, compiled))
-    rows = []
-    for path, exact in truth.items():
-        one, two = mine.get(path), theirs.get(path)
-        if not (isinstance(exact, torch.Tensor) and isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor)):
-            continue
-        if not one.is_floating_point() or exact.shape != one.shape or exact.dtype is not torch.float64:
-            continue
-        half = is_half or one.dtype in (torch.float16, torch.bfloat16)
-        rows.append(_errors(exact.detach(), one.detach(), two.detach(), is_half=half))
-    return max(rows, key=lambda row: row.compiled - row.factor * row.eager - row.floor, default=None)
-
-
-def _errors(exact: torch.Tensor, one: torch.Tensor, two: torch.Tensor, *, is_half: bool) -> Accuracy:
-    sums = [0.0, 0.0, 0.0]
-    for part, eager, compiled in pieces(exact, one, two):
-        good = part.isfinite() & eager.isfinite() & compiled.isfinite()
-        part, eager, compiled = part[good], eager[good].double(), compiled[good].double()
-        sums[0] += float((eager - part).square().sum())
-        sums[1] += float((compiled - part).square().sum())
-        sums[2] += float(part.square().sum())
-    count = max(exact.numel(), 1)
-    return Accuracy(
-        eager=math.sqrt(sums[0] / count),
-        compiled=math.sqrt(sums[1] / count),
-        floor=(1e-3 if is_half else 1e-4) * math.sqrt(sums[2] / count),
-        factor=3.0 if is_half else 2.0,
-    )
-
-
-def relative_error(expected: Any, actual: Any) -> float | None:
-    """Root mean square of the difference over that of the values, of the worst part; None where nothing compares."""
-    mine, theirs = dict(leaves(expected, "")), dict(leaves(actual, ""))
-    shares = []
-    for path, one in mine.items():
-        two = theirs.get(path)
-        if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor) and one.is_floating_point():
-            shares.append(_share(one.detach(), two.detach()))
-    return max(shares, default=None)
-
-
-def _share(one: torch.Tensor, two: torch.Tensor) -> float:
-    gap = size = 0.0
-    for left, right in pieces(one, two):
-        good = left.isfinite() & right.isfinite()
-        left, right = left[good].double(), right[good].double()
-        gap += float((left - right).square().sum())
-        size += float(left.square().sum())
-    return math.sqrt(gap / size) if size else 0.0 if not gap else math.inf

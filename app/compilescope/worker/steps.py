@@ -28,6 +28,7 @@ class Recipe:
     device: torch.device
     loss: Callable[[Any], torch.Tensor]
     optimizer: Callable[[Any], torch.optim.Optimizer]
+    grad_mode: str = "inference_mode"
 
     @classmethod
     def of(cls, workload: Workload, device: torch.device, module: ModuleType) -> Recipe:
@@ -37,7 +38,12 @@ class Recipe:
             device=device,
             loss=getattr(module, "get_loss", mean_square),
             optimizer=getattr(module, "get_optimizer", torch.optim.AdamW),
+            grad_mode=workload.grad_mode,
         )
+
+    def without_gradients(self) -> contextlib.AbstractContextManager[Any]:
+        """The mode that inference runs in."""
+        return torch.no_grad() if self.grad_mode == "no_grad" else torch.inference_mode()
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
         dtype = _AUTOCAST.get(self.precision)
@@ -61,6 +67,8 @@ class Side:
         self.scaler: torch.amp.GradScaler | None = None
         self.last_loss: torch.Tensor | None = None
         self.stance: str | None = None
+        # device memory that its calls reach, once that was watched
+        self.peak_bytes: int | None = None
         if recipe.training:
             self._prepare_training()
 
@@ -78,7 +86,7 @@ class Side:
             if self.stance:
                 stack.enter_context(torch.compiler.set_stance(self.stance))
             if not self.recipe.training:
-                stack.enter_context(torch.inference_mode())
+                stack.enter_context(self.recipe.without_gradients())
             yield
 
     def take(self, inputs: Inputs) -> Inputs:
@@ -150,9 +158,9 @@ class Side:
 
 
 def mean_square(output: Any) -> torch.Tensor:
-    """The default loss: the mean of squares of the floating-point outputs, in fp32 so that fp16 cannot overflow."""
+    """The default loss: the mean of squares of the floating-point outputs, at least in fp32: fp16 could overflow."""
     parts = [
-        leaf.float().square().mean() if not leaf.is_complex() else torch.view_as_real(leaf).float().square().mean()
+        _at_least_single(torch.view_as_real(leaf) if leaf.is_complex() else leaf).square().mean()
         for _, leaf in leaves(output, "output")
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad and (leaf.is_floating_point() or leaf.is_complex())
     ]
@@ -162,3 +170,7 @@ def mean_square(output: Any) -> torch.Tensor:
             hint="Add get_loss(output) to the script, or choose inference.",
         )
     return torch.stack(parts).sum() if len(parts) > 1 else parts[0]
+
+
+def _at_least_single(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.dtype is torch.float64 else tensor.float()

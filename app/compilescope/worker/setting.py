@@ -1,0 +1,44 @@
+"""What a workload asks of torch as a whole: device, precision, threads; and the sizes that it sweeps."""
+
+from __future__ import annotations
+
+import torch
+
+from compilescope.domain.workload import Workload
+from compilescope.worker.environment import attempt
+from compilescope.worker.errors import WorkerError
+
+
+def apply(workload: Workload) -> None:
+    """Set what holds for the whole process. The script comes later and may set it otherwise."""
+    if workload.threads is not None:
+        if workload.threads < 1:
+            raise WorkerError(f"{workload.threads} threads cannot work.", hint="Choose one or more.")
+        torch.set_num_threads(workload.threads)
+    if workload.precision == "tf32":
+        torch.set_float32_matmul_precision("high")
+        torch.backends.cudnn.allow_tf32 = True
+
+
+def choose_device(name: str | None) -> torch.device:
+    """The device of that name, made the current one; without a name, the first CUDA device or else the CPU."""
+    if name is None:
+        return torch.device("cuda:0" if attempt(torch.cuda.is_available, False) else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise WorkerError(f"There is no device {name}.", hint="Choose cpu, or cuda, cuda:1 ….") from None
+    if device.type == "cuda":
+        count = torch.cuda.device_count() if attempt(torch.cuda.is_available, False) else 0
+        if (device.index or 0) >= count:
+            raise WorkerError(f"This machine has no device {name}.", hint="Choose another device; cpu always works.")
+        device = torch.device("cuda", device.index or 0)
+        torch.cuda.set_device(device)
+    return device
+
+
+def sizes_of(workload: Workload) -> list[dict[str, list[int]]]:
+    """The shapes to measure, first to last; inputs with fewer sizes keep their last."""
+    chosen = {name: [list(size) for size in sizes] for name, sizes in (workload.inputs or {}).items() if sizes}
+    count = max((len(sizes) for sizes in chosen.values()), default=1)
+    return [{name: sizes[min(index, len(sizes) - 1)] for name, sizes in chosen.items()} for index in range(count)]

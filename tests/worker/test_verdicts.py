@@ -1,0 +1,125 @@
+"""Verdicts on results, from real processes: rounding is no error, and an error is found at the stage that makes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compilescope.domain.agreement import agreement
+from compilescope.domain.config import Config
+from compilescope.domain.events import Numerics
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Workload
+
+if TYPE_CHECKING:
+    from conftest import Told, Worker
+
+RESIDUAL = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.one = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(width)
+        self.two = nn.Conv2d(width, width, 3, padding=1, bias=False)
+
+    def forward(self, x):
+        return x + self.two(F.relu(self.norm(self.one(x))))
+
+def build_model():
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), Block(8), Block(8), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+    head = nn.Linear(8, 5)
+    head.weight.data *= 5
+    return nn.Sequential(*layers, head)
+
+def get_inputs():
+    return [torch.randn(8, 3, 12, 12)]
+"""
+
+# what a backend of the script's own does to the first output
+BACKEND = """
+import torch._dynamo
+
+@torch._dynamo.register_backend(name="{name}")
+def backend(graph, inputs):
+    def run(*args):
+        first, *rest = graph(*args)
+        {change}
+        return (first, *rest)
+    return run
+"""
+
+ROUNDING = "first = first * (1 + 8e-5 * torch.sin(1e3 * first.detach()))"
+ONE_ELEMENT = "first = first + 1e-2 * (torch.arange(first.numel()) == 3).reshape(first.shape)"
+
+
+def verdicts(told: Told) -> dict[tuple[str, str | None], Numerics]:
+    assert told.status == 0, told.log[-3000:]
+    return {(row.subject, row.backend): row for row in told.all(Numerics)}
+
+
+def stage_at_fault(told: Told, backend: str) -> str | None:
+    run = Run("run", config=Config(backend=backend), workload=Workload(script="script.py"))
+    run.apply_all(told.events)
+    return agreement(run).backend
+
+
+def test_that_rounding_of_a_training_step_with_batch_norm_is_a_match_by_the_reference(worker: Worker) -> None:
+    script = worker.script(RESIDUAL + BACKEND.format(name="coarse", change=ROUNDING.replace("8e-5", "2e-3")))
+
+    told = worker.run(script, Config(backend="coarse"), budget=0.2, phase="training", precision="bf16")
+
+    found = verdicts(told)
+    assert {key for key, row in found.items() if row.verdict != "match"} == set()
+    assert "Against double precision" in found["loss", "coarse"].detail
+    assert "Against double precision" in found["gradients", "coarse"].detail
+    assert {backend for _, backend in found} == {"coarse"}
+
+
+@pytest.mark.parametrize("phase", ["inference", "training"])
+def test_that_one_wrong_element_is_found_at_the_backend_that_makes_it(worker: Worker, phase: str) -> None:
+    script = worker.script(RESIDUAL + BACKEND.format(name="wrong", change=ONE_ELEMENT))
+
+    told = worker.run(script, Config(backend="wrong"), budget=0.2, phase=phase)
+
+    found = verdicts(told)
+    assert found["outputs", "wrong"].verdict == "differ"
+    assert found["outputs", "wrong"].max_abs_error == pytest.approx(1e-2, rel=1e-3)
+    assert found["outputs", "eager"].verdict == found["outputs", "aot_eager"].verdict == "match"
+    assert stage_at_fault(told, "wrong") == "wrong"
+
+
+def test_that_without_a_reference_a_difference_within_the_precision_is_not_checked(worker: Worker) -> None:
+    fails = RESIDUAL.replace("return x + self", "assert x.dtype is torch.float32, 'fp32 only'\n        return x + self")
+    script = worker.script(fails + BACKEND.format(name="coarse", change=ROUNDING))
+
+    row = verdicts(worker.run(script, Config(backend="coarse"), budget=0.2))["outputs", "coarse"]
+
+    assert row.verdict == "not_checked"
+    assert "fp32 may explain" in row.detail
+    assert "AssertionError: fp32 only" in row.detail
+
+
+def test_that_without_a_reference_a_larger_difference_is_one(worker: Worker) -> None:
+    fails = RESIDUAL.replace("return x + self", "assert x.dtype is torch.float32, 'fp32 only'\n        return x + self")
+    script = worker.script(fails + BACKEND.format(name="wrong", change=ONE_ELEMENT))
+
+    row = verdicts(worker.run(script, Config(backend="wrong"), budget=0.2))["outputs", "wrong"]
+
+    assert row.verdict == "differ"
+    assert "more than fp32 explains" in row.detail
+
+
+def test_that_eager_s_own_spread_is_told_as_such(worker: Worker) -> None:
+    source = RESIDUAL.replace("return x + self", "import os\n        return x + os.urandom(1)[0] + self")
+    script = worker.script(source)
+
+    row = verdicts(worker.run(script, Config(backend="eager"), budget=0.2))["outputs", "eager"]
+
+    assert row.verdict == "nondeterministic"
+    assert "Eager differs from itself" in row.detail
