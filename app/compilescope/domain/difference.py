@@ -1,0 +1,271 @@
+"""Two runs side by side: what was asked, what the compiler did, what came of it, and whether they can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from compilescope.domain import units
+from compilescope.domain.cacheledger import cache_name
+from compilescope.domain.comparability import cautions
+from compilescope.domain.config import Config
+from compilescope.domain.measures import Measures, Summary, measure
+from compilescope.domain.pipeline import self_times
+from compilescope.domain.run import ProcessStory, Run
+from compilescope.domain.statistics import NOISE_FLOOR
+from compilescope.domain.verdict import interval_text
+
+NONE = "–"
+GROUPS = {
+    "dynamo": "Dynamo",
+    "guards": "Guards",
+    "aot": "AOTAutograd",
+    "backward": "Backward",
+    "inductor": "Inductor",
+    "codegen": "Code generation",
+    "kernels": "Kernels",
+    "autotune": "Autotuning",
+    "cudagraphs": "CUDA graphs",
+}
+# below this, a phase's time is noise beside the first call's
+LEAST_PHASE_S = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line: the same thing on both sides. `tone`: good or bad for the second side, else empty."""
+
+    section: str
+    name: str
+    before: str
+    after: str
+    tone: str = ""
+
+    @property
+    def is_changed(self) -> bool:
+        return self.before != self.after
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """`cautions`: what makes the figures hard to compare, a sentence each; `summary`: the speeds in a sentence."""
+
+    cautions: tuple[str, ...]
+    summary: str
+    rows: tuple[Row, ...]
+
+
+def difference(before: Run, after: Run, *, sources: tuple[str | None, str | None] = (None, None)) -> Difference:
+    """What changed from one run to another. `sources`: the scripts' texts as they were, where they are known."""
+    rows = [
+        *_options(before, after),
+        *_timing(measure(before), measure(after)),
+        *_compiler(before, after),
+        *_counted("Graph breaks", _breaks(before), _breaks(after)),
+        *_counted("Recompiles", _recompiles(before), _recompiles(after)),
+        *_caches(before, after),
+        *_kernels(before, after),
+        *_checks(before, after),
+    ]
+    return Difference(
+        cautions=tuple(cautions(before, after, sources=sources)), summary=_summary(before, after), rows=tuple(rows)
+    )
+
+
+def _summary(before: Run, after: Run) -> str:
+    one, two = measure(before).speedup, measure(after).speedup
+    if one is None or two is None:
+        missing = [run.label for run, found in ((before, one), (after, two)) if found is None]
+        return f"No speed to compare: {' and '.join(dict.fromkeys(missing))} was not measured to the end."
+    if one.overlaps(two) or abs(two.value / one.value - 1) <= NOISE_FLOOR:
+        return f"No provable difference in speed: {interval_text(one)} and {interval_text(two)} against eager."
+    word = "faster" if two.value > one.value else "slower"
+    factor = max(two.value / one.value, one.value / two.value)
+    return (
+        f"The second is {word}: {interval_text(two)} against eager, {interval_text(one)} for the first; "
+        f"that is {units.ratio(factor)} between them."
+    )
+
+
+def _options(before: Run, after: Run) -> Iterator[Row]:
+    old, new = _settings(before.config), _settings(after.config)
+    for name in dict.fromkeys([*old, *new]):
+        yield Row(section="Options", name=name, before=old.get(name, NONE), after=new.get(name, NONE))
+
+
+def _settings(config: Config) -> dict[str, str]:
+    words = {None: "auto", True: "on", False: "off"}
+    options = {f"options[{key}]": str(value) for key, value in (config.options or {}).items()}
+    return {
+        "backend": config.backend,
+        "mode": config.mode or "default",
+        "dynamic": words[config.dynamic],
+        "fullgraph": words[config.fullgraph],
+        **options,
+    }
+
+
+def _timing(old: Measures, new: Measures) -> Iterator[Row]:
+    yield _timed("Eager, time per call", _median(old.eager), _median(new.eager))
+    yield _timed("Compiled, time per call", _median(old.compiled), _median(new.compiled))
+    one, two = old.speedup, new.speedup
+    tone = "" if one is None or two is None or one.overlaps(two) else "good" if two.value > one.value else "bad"
+    yield Row(section="Timing", name="Speedup", before=interval_text(one), after=interval_text(two), tone=tone)
+    yield _timed("First call, cold", old.cold_first_call_s, new.cold_first_call_s)
+    yield _timed("First call, warm cache", old.warm_first_call_s, new.warm_first_call_s)
+    calls = [units.count(found.calls) if found else NONE for found in (old.cold_break_even, new.cold_break_even)]
+    yield Row(section="Timing", name="Break-even, calls", before=calls[0], after=calls[1])
+    for name, a, b in (
+        ("Peak memory, eager", old.eager_peak_bytes, new.eager_peak_bytes),
+        ("Peak memory, compiled", old.compiled_peak_bytes, new.compiled_peak_bytes),
+    ):
+        yield Row(section="Timing", name=name, before=units.size(a), after=units.size(b))
+
+
+def _median(summary: Summary | None) -> float | None:
+    return summary.median if summary else None
+
+
+def _timed(name: str, old: float | None, new: float | None) -> Row:
+    return Row(section="Timing", name=name, before=units.duration(old), after=units.duration(new))
+
+
+def _compiler(before: Run, after: Run) -> Iterator[Row]:
+    for name, count in _COUNTS.items():
+        yield Row(section="Compiler", name=name, before=_count(before, count), after=_count(after, count))
+    old, new = _phases(before.cold), _phases(after.cold)
+    for group, title in GROUPS.items():
+        a, b = old.get(group, 0.0), new.get(group, 0.0)
+        if max(a, b) >= LEAST_PHASE_S:
+            yield Row(
+                section="Compiler",
+                name=f"{title}, cold start",
+                before=units.duration(a) if group in old else NONE,
+                after=units.duration(b) if group in new else NONE,
+            )
+
+
+_COUNTS: Mapping[str, Callable[[ProcessStory], int]] = {
+    "Graphs": lambda story: story.graphs,
+    "Operations": lambda story: story.ops,
+    "Guards": lambda story: sum(row.guards or 0 for row in story.compiles.values()),
+    "Graph breaks": lambda story: sum(row.count for row in story.graph_breaks.values()),
+    "Recompiles": lambda story: sum(row.count for row in story.recompiles.values()),
+    "Kernels": lambda story: len(story.kernels),
+}
+
+
+def _count(run: Run, count: Callable[[ProcessStory], int]) -> str:
+    return units.count(count(run.story)) if run.story and run.story.has_compiled else NONE
+
+
+def _phases(process: ProcessStory | None) -> dict[str, float]:
+    return self_times(process.phases, process.last_at) if process else {}
+
+
+def _breaks(run: Run) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in run.story.graph_breaks.values() if run.story else ():
+        name = f"{_place(row.event.file, row.event.line)}  {row.event.reason or row.event.kind}"
+        found[name] = found.get(name, 0) + row.count
+    return found
+
+
+def _recompiles(run: Run) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in run.story.recompiles.values() if run.story else ():
+        event = row.event
+        cause = event.source or event.guard or event.reason or "an unknown guard"
+        name = f"{event.function or 'a function'}  {cause}"
+        found[name] = found.get(name, 0) + row.count
+    return found
+
+
+def _counted(section: str, old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[Row]:
+    for name in dict.fromkeys([*old, *new]):
+        a, b = old.get(name, 0), new.get(name, 0)
+        tone = "" if a == b else "bad" if b > a else "good"
+        yield Row(section=section, name=name, before=_times(a), after=_times(b), tone=tone)
+
+
+def _times(count: int) -> str:
+    return f"{count}×" if count else "none"
+
+
+def _caches(before: Run, after: Run) -> Iterator[Row]:
+    """Lookups by cache, and how many keys both have: with the same keys, one's cache serves the other."""
+    for start in ("cold", "warm"):
+        old, new = _lookups(before, start), _lookups(after, start)
+        for cache in dict.fromkeys([*old, *new]):
+            yield Row(
+                section="Caches",
+                name=f"{cache_name(cache)}, {start} start",
+                before=old.get(cache, "no lookup"),
+                after=new.get(cache, "no lookup"),
+            )
+    keys = _keys(before), _keys(after)
+    if keys[0] and keys[1]:
+        shared = keys[0] & keys[1]
+        words = [f"{units.plural(len(own), 'key')}, {len(shared) or 'none'} shared" for own in keys]
+        if keys[0] == keys[1]:
+            words = [f"{units.plural(len(shared), 'key')}, all shared"] * 2
+        yield Row(section="Caches", name="Keys", before=words[0], after=words[1])
+
+
+def _lookups(run: Run, start: str) -> dict[str, str]:
+    process = run.cold if start == "cold" else run.warm
+    counts: dict[str, dict[str, int]] = {}
+    for row in process.cache if process else ():
+        states = counts.setdefault(row.cache, {})
+        states[row.state] = states.get(row.state, 0) + 1
+    return {
+        cache: ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+        for cache, states in counts.items()
+    }
+
+
+def _keys(run: Run) -> set[str]:
+    return {row.key for row in run.cold.cache if row.key} if run.cold else set()
+
+
+def _kernels(before: Run, after: Run) -> Iterator[Row]:
+    old, new = _kernel_counts(before), _kernel_counts(after)
+    for name in dict.fromkeys([*old, *new]):
+        yield Row(
+            section="Kernels", name=name, before=_times(old.get(name, 0)), after=_times(new.get(name, 0))
+        )
+
+
+def _kernel_counts(run: Run) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in run.story.kernels if run.story else ():
+        found[row.name] = found.get(row.name, 0) + (row.launches or 1)
+    return found
+
+
+def _checks(before: Run, after: Run) -> Iterator[Row]:
+    for name, tell in (("Outcome", _outcome), ("CUDA graphs", _cuda_graphs), ("Results against eager", _agreement)):
+        yield Row(section="Checks", name=name, before=tell(before), after=tell(after))
+
+
+def _outcome(run: Run) -> str:
+    return (run.outcome or "going on").replace("_", " ")
+
+
+def _cuda_graphs(run: Run) -> str:
+    rows = run.story.cudagraphs if run.story else []
+    recorded = sum(row.state == "recorded" for row in rows)
+    skipped = [row.reason or "no reason given" for row in rows if row.state == "skipped"]
+    parts = [f"{recorded} recorded"] if recorded else []
+    parts += [f"skipped: {reason}" for reason in dict.fromkeys(skipped)]
+    return ", ".join(parts) or "none"
+
+
+def _agreement(run: Run) -> str:
+    return (measure(run).numerics.verdict or NONE).replace("_", " ")
+
+
+def _place(file: str | None, line: int | None) -> str:
+    name = PurePath(file).name if file else "unknown place"
+    return f"{name}:{line}" if line else name
