@@ -14,11 +14,13 @@ from PySide6.QtWidgets import QApplication
 
 from compilescope import crash, paths, settings
 from compilescope.domain.errors import UsageError
-from compilescope.engine.feed import Feed
 from compilescope.engine.supervisor import Supervisor
+from compilescope.recording import RecordedFeed
+from compilescope.store.history import History
 from compilescope.ui import charts
 from compilescope.ui.bridge import Bridge
 from compilescope.ui.findings import Findings
+from compilescope.ui.keeping import HistoryCommands
 from compilescope.ui.main_window import MainWindow, Parts
 from compilescope.ui.selection import Selection
 from compilescope.ui.session import Session
@@ -80,15 +82,24 @@ class WindowApp(QObject):
 
     def __init__(self, app: QApplication, known: settings.Settings, program: Path | None = None) -> None:
         super().__init__()
-        self.feed = Feed()
+        self.store = History()
+        self.feed = RecordedFeed(self.store)
         self.engine = Supervisor(self.feed, program=program)
         self.theme = Theme(_scheme(known.scheme), self)
         self.state = AppState(Selection(python=known.python, budget_s=known.budget_s), self)
         self.bridge = Bridge(self.feed, self)
         self.findings = Findings(self)
-        self.session = Session(self.state, self.bridge, self.engine, self)
+        self.session = Session(self.state, self.bridge, self.engine, self.feed)
+        self.history = HistoryCommands(self.store, self.feed, self.state, self.findings, self.session)
         self.window = MainWindow(
-            Parts(state=self.state, session=self.session, findings=self.findings, theme=self.theme, settings=known)
+            Parts(
+                state=self.state,
+                session=self.session,
+                findings=self.findings,
+                history=self.history,
+                theme=self.theme,
+                settings=known,
+            )
         )
         # only now: with a style sheet in force, each widget that is put into a layout styles all that it holds anew
         self.theme.apply(app)
@@ -102,11 +113,14 @@ class WindowApp(QObject):
 
     def close(self) -> None:
         """End every process; five seconds at most."""
+        self.history.close()
         self.session.close()
         self.findings.close()
+        self.window.exports.close()
         self.window.traces.close()
         self.window.workspace.compiler.close()
         self._charts.join()
+        self.store.close()
 
     def _begin_soon(self) -> None:
         QTimer.singleShot(0, self._begin)
@@ -116,6 +130,7 @@ class WindowApp(QObject):
         self.bridge.start()
         self.session.ask_environment()
         self._charts.start()
+        self.history.start()
 
     def _install_charts(self) -> None:
         from compilescope.ui.charts.comparison import ComparisonChart

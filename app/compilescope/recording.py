@@ -43,6 +43,11 @@ class RecordedFeed(Feed):
         if self.history is not None:
             self._keep(requests)
 
+    def keeps(self, run_id: str) -> bool:
+        """Whether this run is being stored."""
+        with self._lock:
+            return run_id in self._tails
+
     def finish(self, run: Run) -> None:
         """The run is over: its figures go into the list. Any thread; takes the time that judging takes."""
         tail = self._take_tail(run.id)

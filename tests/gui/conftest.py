@@ -99,10 +99,36 @@ class Desk:
         self.run_ids += [run.id for run in self.state.runs]
 
 
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A history of its own for each test: what one leaves unfinished must not be offered to the next."""
+    monkeypatch.setenv("COMPILESCOPE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
 @pytest.fixture
 def desk(qtbot: Any, tmp_path: Path) -> Iterator[Desk]:
     """A window whose worker is the fake one."""
     yield from _desk(qtbot, tmp_path, FAKE_WORKER)
+
+
+@pytest.fixture
+def open_desk(qtbot: Any, tmp_path: Path) -> Iterator[Callable[[], Desk]]:
+    """Opens windows one after the other, or at once, over one history; what is still open is closed at the end."""
+    opened: list[tuple[Iterator[Desk], Desk]] = []
+
+    def open_it() -> Desk:
+        made = _desk(qtbot, tmp_path, FAKE_WORKER)
+        opened.append((made, next(made)))
+        return opened[-1][1]
+
+    yield open_it
+    # all of them first: each looks for threads that were left
+    for _, desk in opened:
+        desk.close()
+    del desk
+    while opened:
+        next(opened.pop()[0], None)
 
 
 @pytest.fixture

@@ -148,6 +148,14 @@ def ratio_interval(processes: Sequence[Pairs], *, seed: int = 0, resamples: int 
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
 
+def relative(interval: Interval, base: Interval) -> Interval:
+    """One ratio to eager over another that was measured apart from it: their errors add up as independent ones do."""
+    centre = math.log(interval.value / base.value)
+    below = math.hypot(math.log(interval.value / interval.low), math.log(base.high / base.value))
+    above = math.hypot(math.log(interval.high / interval.value), math.log(base.value / base.low))
+    return Interval(value=math.exp(centre), low=math.exp(centre - below), high=math.exp(centre + above))
+
+
 def disagree(processes: Sequence[Pairs]) -> bool | None:
     """Whether two processes' own intervals exclude each other by more than noise; None where that cannot be told."""
     intervals = [found for pairs in processes if (found := quick_interval(pairs.eager, pairs.compiled))]

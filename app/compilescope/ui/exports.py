@@ -2,31 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from PySide6.QtCore import QLocale, QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from compilescope.domain.comparison import Comparison
 from compilescope.domain.results import comparison_json
 from compilescope.report.markdown import markdown
 from compilescope.report.tables import write_csv, write_json, write_markdown
+from compilescope.ui.background import Background
 from compilescope.ui.state import AppState
 
-
-def export_json(state: AppState, path: Path) -> None:
-    write_json(_result(state), path)
-
-
-def export_csv(state: AppState, path: Path) -> None:
-    write_csv(_result(state), path)
-
-
-def export_markdown(state: AppState, path: Path) -> None:
-    write_markdown(_result(state), path)
+WRITERS: Mapping[str, Callable[[dict[str, Any], Path], None]] = {
+    ".json": write_json,
+    ".csv": write_csv,
+    ".md": write_markdown,
+}
+KINDS = {".json": "JSON", ".csv": "CSV", ".md": "Markdown", ".pdf": "PDF report"}
 
 
-def markdown_text(state: AppState) -> str:
-    return markdown(_result(state))
+class ExportCommands(QObject):
+    """Asks where to, writes in a thread, and says what was written."""
+
+    said = Signal(str)
+    failed = Signal(str, str)  # sentence, hint
+    written = Signal(str, str, object)  # sentence, what the button says, what it does
+
+    def __init__(self, state: AppState, window: QWidget) -> None:
+        super().__init__(window)
+        self._state = state
+        self._window = window
+        self._background = Background("exports", self)
+        self._background.failed.connect(self.failed)
+
+    def close(self) -> None:
+        """Finish what is being written."""
+        self._background.close()
+
+    def export_pdf(self) -> None:
+        self._export(".pdf")
+
+    def export_json(self) -> None:
+        self._export(".json")
+
+    def export_csv(self) -> None:
+        self._export(".csv")
+
+    def export_markdown(self) -> None:
+        self._export(".md")
+
+    def copy_markdown(self) -> None:
+        comparison = self._comparison()
+        self._background.do(lambda: markdown(comparison_json(comparison)), self._put_on_clipboard)
+
+    def _export(self, suffix: str) -> None:
+        kinds = f"{KINDS[suffix]} (*{suffix})"
+        name, _ = QFileDialog.getSaveFileName(self._window, f"Export {KINDS[suffix]}", self._proposal(suffix), kinds)
+        if not name:
+            return
+        path = Path(name)
+        # a name without an ending would be a file that no program opens
+        path = path if path.suffix else path.with_suffix(suffix)
+        if suffix == ".pdf":
+            self.said.emit("Writing the report…")
+        self._background.do(partial(self._write, suffix, path, self._comparison()), self._tell)
+
+    def _proposal(self, suffix: str) -> str:
+        """A name that says what is in the file, beside the script."""
+        script, comparison = self._state.script, self._comparison()
+        folder = script.parent if script and script.parent.is_dir() else Path.home()
+        stem = script.stem if script else "comparison"
+        return str(folder / f"{stem}-comparison-{comparison.id[:8]}{suffix}")
+
+    def _write(self, suffix: str, path: Path, comparison: Comparison) -> Path:
+        """In the thread."""
+        if suffix == ".pdf":
+            # imported here: the window opens without it
+            from compilescope.report.pdf import write_pdf
+
+            measurement = self._state.measurement or self._state.selection.measurement
+            write_pdf(comparison, path, _page(), source=self._state.source, measurement=measurement)
+        else:
+            WRITERS[suffix](comparison_json(comparison), path)
+        return path
+
+    def _tell(self, path: Path) -> None:
+        self.written.emit(f"Written: {path}", "Open", partial(_open, path))
+
+    def _put_on_clipboard(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self.said.emit("The comparison is on the clipboard, as Markdown.")
+
+    def _comparison(self) -> Comparison:
+        assert self._state.comparison is not None, "exports are enabled only once there is a comparison"
+        return self._state.comparison
 
 
-def _result(state: AppState) -> dict[str, Any]:
-    assert state.comparison is not None, "exports are enabled only once there is a comparison"
-    return comparison_json(state.comparison)
+def _page() -> str:
+    """The paper that people have where the user lives."""
+    is_american = QLocale.system().measurementSystem() is QLocale.MeasurementSystem.ImperialUSSystem
+    return "Letter" if is_american else "A4"
+
+
+def _open(path: Path) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

@@ -31,6 +31,7 @@ class Findings(QObject):
     """
 
     changed = Signal(str)  # run id
+    judged = Signal(object)  # Run, once it is over and its figures are known
     recommended = Signal()
     _judged = Signal(str, object)  # run id, Finding
     _advised = Signal(object, object)  # Comparison, Recommendation | None
@@ -79,6 +80,7 @@ class Findings(QObject):
     def _judge(self, comparison: Comparison, run: Run) -> None:
         """In the pool's thread."""
         self._judged.emit(run.id, Finding(measures=measure(run), verdict=judge(run, comparison.noise_floor)))
+        self.judged.emit(run)
         self._advised.emit(comparison, recommend(comparison))
 
     def _take_finding(self, run_id: str, finding: Finding) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from PySide6.QtGui import (
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
-    QGuiApplication,
     QKeySequence,
     QPaintEvent,
 )
@@ -33,8 +32,12 @@ from PySide6.QtWidgets import (
 from compilescope.domain.errors import AppError
 from compilescope.settings import Settings
 from compilescope.ui.actions import Actions
-from compilescope.ui.exports import export_csv, export_json, export_markdown, markdown_text
+from compilescope.ui.difference import Candidate, DifferenceWindow
+from compilescope.ui.exports import ExportCommands
 from compilescope.ui.findings import Findings
+from compilescope.ui.history.columns import date_text
+from compilescope.ui.history.page import HistoryPage
+from compilescope.ui.keeping import HistoryCommands, Stored
 from compilescope.ui.panels.message_bar import MessageBar
 from compilescope.ui.panels.options_panel import OptionsPanel
 from compilescope.ui.panels.script_panel import ScriptPanel
@@ -58,6 +61,7 @@ class Parts:
     state: AppState
     session: Session
     findings: Findings
+    history: HistoryCommands
     theme: Theme
     settings: Settings
 
@@ -78,6 +82,7 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self.setMinimumSize(1000, 640)
         self.traces = TraceCommands(parts.state, self)
+        self.exports = ExportCommands(parts.state, self)
         self.actions_by_id = Actions(self._handlers(), parts.theme, self)
         self._build()
         self._connect()
@@ -113,7 +118,7 @@ class MainWindow(QMainWindow):
 
     def show_welcome(self) -> None:
         if not self._state.is_busy:
-            self._pages.setCurrentWidget(self.welcome)
+            self._show_page(self.welcome)
 
     def ask_for_script(self) -> None:
         folder = str(self._state.script.parent) if self._state.script else str(Path.home())
@@ -145,31 +150,51 @@ class MainWindow(QMainWindow):
         else:
             self.messages.hide()
 
-    def _export(self, suffix: str, write: Callable[[AppState, Path], None]) -> None:
-        script = self._state.script
-        start = str(script.with_name(f"{script.stem}-comparison{suffix}")) if script else f"comparison{suffix}"
-        name, _ = QFileDialog.getSaveFileName(self, "Export the comparison", start, f"*{suffix}")
-        if not name:
-            return
-        try:
-            write(self._state, Path(name))
-        except OSError as error:
-            self.messages.show_error(f"{name} could not be written: {error.strerror or error}.")
+    def show_history(self) -> None:
+        """The list of stored comparisons; a second time, back to what was there before."""
+        is_wanted = self._pages.currentWidget() is not self.history
+        self._show_page(self.history if is_wanted else self._home)
+        if is_wanted:
+            self.history.refresh()
+            self.history.focus_search()
+
+    def show_difference(self) -> None:
+        """Set the selected configurations side by side; where one is selected, with the first of the others."""
+        runs = [run for run in self._state.runs if not run.is_trace]
+        chosen = [i for i, run in enumerate(runs) if run.id in self.workspace.comparison.chosen]
+        rest = [i for i in range(len(runs)) if i not in chosen]
+        pair = (chosen + rest)[:2]
+        if len(pair) == 2:
+            shown = [Candidate(name=run.label, run=run) for run in runs]
+            self._open_difference(shown, sorted(pair))
+
+    def _compare_stored(self, found: tuple[Stored, Stored]) -> None:
+        """Any configuration of one stored comparison beside any of another."""
+        candidates = [
+            Candidate(name=f"{run.label}   ({date_text(stored.comparison.created)})", run=run, source=stored.source)
+            for stored in found
+            for run in stored.comparison.runs
+        ]
+        first = found[0].comparison.runs
+        label = first[0].label if first else ""
+        like = [i for i, one in enumerate(candidates) if i >= len(first) and one.run.label == label]
+        if len(candidates) > len(first) > 0:
+            self._open_difference(candidates, [0, (like or [len(first)])[0]])
         else:
-            self.status.say(f"Written: {name}")
+            self.messages.show_error("One of the comparisons has no run that told anything.")
 
-    def export_json(self) -> None:
-        self._export(".json", export_json)
+    def _open_difference(self, candidates: Sequence[Candidate], pair: Sequence[int]) -> None:
+        window = DifferenceWindow(candidates, self._parts.theme, self)
+        window.choose(*pair)
+        window.show()
 
-    def export_csv(self) -> None:
-        self._export(".csv", export_csv)
+    @property
+    def _home(self) -> QWidget:
+        return self.workspace if self._state.script or self._state.runs else self.welcome
 
-    def export_markdown(self) -> None:
-        self._export(".md", export_markdown)
-
-    def copy_markdown(self) -> None:
-        QGuiApplication.clipboard().setText(markdown_text(self._state))
-        self.status.say("The comparison is on the clipboard, as Markdown.")
+    def _show_page(self, page: QWidget) -> None:
+        self._pages.setCurrentWidget(page)
+        self.actions_by_id["history"].setChecked(page is self.history)
 
     def find_in_log(self) -> None:
         self.actions_by_id["show_log"].setChecked(True)
@@ -190,14 +215,14 @@ class MainWindow(QMainWindow):
         script = self._state.script
         opened = script or self._state.trace
         self.setWindowTitle(f"{opened.name} – CompileScope" if opened else "CompileScope")
-        self._pages.setCurrentWidget(self.workspace if script else self.welcome)
+        self._show_page(self.workspace if script else self.welcome)
         self.workspace.log.clear()
         self._follow_activity()
 
     def _begin_comparison(self) -> None:
         self._parts.findings.begin(self._state.comparison)
         if self._state.runs:
-            self._pages.setCurrentWidget(self.workspace)
+            self._show_page(self.workspace)
             self.workspace.log.clear()
         self._follow_activity()
 
@@ -215,7 +240,8 @@ class MainWindow(QMainWindow):
         for name in ("export_timeline", "save_trace"):
             act[name].setEnabled(bool(state.runs))
         is_done = bool(state.runs) and all(run.is_over for run in state.runs)
-        for name in ("export_json", "export_csv", "export_markdown", "copy_markdown"):
+        act["difference"].setEnabled(len(state.runs) > 1 and not state.runs[0].is_trace)
+        for name in ("export_pdf", "export_json", "export_csv", "export_markdown", "copy_markdown"):
             act[name].setEnabled(is_done)
         self.options.setEnabled(not state.is_busy)
         # in the log Escape leaves a filter; while something runs it has to stop that
@@ -241,11 +267,14 @@ class MainWindow(QMainWindow):
             "export_timeline": self.traces.export_timeline,
             "save_trace": self.traces.save_trace,
             "welcome": self.show_welcome,
-            "export_json": self.export_json,
-            "export_csv": self.export_csv,
-            "export_markdown": self.export_markdown,
+            "export_pdf": self.exports.export_pdf,
+            "export_json": self.exports.export_json,
+            "export_csv": self.exports.export_csv,
+            "export_markdown": self.exports.export_markdown,
+            "difference": self.show_difference,
+            "history": self.show_history,
             "quit": self._quit,
-            "copy_markdown": self.copy_markdown,
+            "copy_markdown": self.exports.copy_markdown,
             "find": self.find_in_log,
             "run": self.run,
             "stop": self.stop,
@@ -280,12 +309,34 @@ class MainWindow(QMainWindow):
         self.workspace.answer.run_wanted.connect(self.run)
         self.workspace.answer.stop_wanted.connect(self.stop)
         self.workspace.answer.copied.connect(self.status.say)
+        self._connect_keeping()
         self.traces.said.connect(self.status.say)
         self.traces.failed.connect(self.messages.show_error)
         self.traces.informed.connect(self.messages.show_info)
         self.workspace.compiler.question_asked.connect(self.messages.ask)
         self.workspace.compiler.said.connect(self.status.say)
         self.workspace.compiler.failed.connect(self.messages.show_error)
+
+    def _connect_keeping(self) -> None:
+        history, exports, table = self._parts.history, self.exports, self.workspace.comparison
+        for commands in (history, exports):
+            commands.said.connect(self.status.say)
+            commands.failed.connect(self.messages.show_error)
+        history.informed.connect(self.messages.show_info)
+        history.asked.connect(self.messages.offer)
+        history.compared.connect(self._compare_stored)
+        exports.written.connect(self._offer_to_open)
+        self.history.back_wanted.connect(self.show_history)
+        table.repeat_wanted.connect(self._repeat)
+        table.skip_wanted.connect(self._parts.session.skip)
+        table.hurry_wanted.connect(self._parts.session.hurry)
+        table.difference_wanted.connect(self.show_difference)
+
+    def _repeat(self, run_id: str) -> None:
+        self._attempt(lambda: self._parts.session.repeat(run_id))
+
+    def _offer_to_open(self, message: str, answer: str, act: Callable[[], None]) -> None:
+        self.messages.offer(message, ((answer, act),))
 
     def _open_named(self, name: str) -> None:
         self.open_script(Path(name))
@@ -304,11 +355,13 @@ class MainWindow(QMainWindow):
         self.options = OptionsPanel(state)
         self.welcome = Welcome(self._settings.recent)
         self.workspace = Workspace(state, self._parts.findings, theme)
+        self.history = HistoryPage(self._parts.history, theme)
         self.status = StatusBar(state)
         self.setStatusBar(self.status)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.welcome)
         self._pages.addWidget(self.workspace)
+        self._pages.addWidget(self.history)
         self._body = QSplitter(Qt.Orientation.Horizontal)
         self._body.addWidget(self._side())
         self._body.addWidget(self._pages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -25,7 +26,19 @@ class Engine(Protocol):
 
     def stop(self, run_id: str | None = None) -> None: ...
 
+    def hurry(self, run_id: str) -> None: ...
+
     def close(self, timeout: float = 5.0) -> None: ...
+
+
+class Recording(Protocol):
+    """What the session tells the history before it submits."""
+
+    def begin(self, comparison: Comparison, requests: Sequence[RunRequest]) -> None: ...
+
+    def begin_more(self, comparison_id: str, request: RunRequest, label: str) -> None: ...
+
+    def resume(self, requests: Sequence[RunRequest]) -> None: ...
 
 
 class Session(QObject):
@@ -33,11 +46,12 @@ class Session(QObject):
 
     failed = Signal(str, str)  # sentence, hint
 
-    def __init__(self, state: AppState, bridge: Bridge, engine: Engine, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AppState, bridge: Bridge, engine: Engine, recording: Recording) -> None:
+        super().__init__()
         self._state = state
         self._bridge = bridge
         self._engine = engine
+        self._recording = recording
         self._tasks: dict[str, tuple[Task, Run]] = {}
         bridge.run_started.connect(self._run_started)
         bridge.run_changed.connect(self._run_changed)
@@ -45,13 +59,15 @@ class Session(QObject):
 
     def ask_environment(self) -> None:
         """Ask the chosen interpreter, in the background, what it and this machine offer."""
-        self._submit("doctor", Run(new_run_id(), config=Config(), workload=Workload(script="")))
+        run = Run(new_run_id(), config=Config(), workload=Workload(script=""))
+        self._submit("doctor", run, self._request("doctor", run))
 
     def inspect(self) -> None:
         """Let the worker build model and inputs and describe them. This executes the script."""
         script = self._script()
         workload = self._state.selection.workload(script)
-        self._submit("inspect", Run(new_run_id(), config=Config(), workload=workload))
+        run = Run(new_run_id(), config=Config(), workload=workload)
+        self._submit("inspect", run, self._request("inspect", run))
         self._update_activity()
 
     def compare(self) -> None:
@@ -63,9 +79,42 @@ class Session(QObject):
         runs = [Run(new_run_id(), config=config, workload=workload) for config in selection.configs]
         comparison = Comparison(id=new_run_id(), created=time.time(), runs=runs)
         self._state.set_comparison(comparison)
-        for run in runs:
-            self._submit("run", run)
+        requests = [self._request("run", run) for run in runs]
+        self._recording.begin(comparison, requests)
+        for run, request in zip(runs, requests, strict=True):
+            self._submit("run", run, request)
         self._update_activity()
+
+    def resume(self, requests: Sequence[RunRequest]) -> None:
+        """Queue runs of the comparison that is shown, which a former session did not get to."""
+        self._recording.resume(requests)
+        for request in requests:
+            run = self._state.run(request.id)
+            if run is not None:
+                self._submit("run", run, request)
+        self._update_activity()
+
+    def repeat(self, run_id: str) -> None:
+        """Run a configuration of the comparison once more, as a row of its own."""
+        comparison, run = self._state.comparison, self._state.run(run_id)
+        if comparison is None or run is None or run.is_trace:
+            return
+        label = _next_label(run.config.label, [other.label for other in comparison.runs])
+        again = Run(new_run_id(), config=run.config, workload=run.workload, label=label)
+        request = self._request("run", again)
+        self._recording.begin_more(comparison.id, request, label)
+        comparison.runs.append(again)
+        self._submit("run", again, request)
+        self._state.run_changed.emit(again.id)
+        self._update_activity()
+
+    def skip(self, run_id: str) -> None:
+        """End one run, or leave it out where it still waits; the others go on."""
+        self._engine.stop(run_id)
+
+    def hurry(self, run_id: str) -> None:
+        """Let a waiting run be the next."""
+        self._engine.hurry(run_id)
 
     def stop(self) -> None:
         """End the run in progress and what waits behind it. Always safe to call."""
@@ -94,11 +143,9 @@ class Session(QObject):
             raise UsageError("A comparison is running.", hint="Stop it first (Esc).")
         return script
 
-    def _submit(self, task: Task, run: Run) -> None:
+    def _request(self, task: Task, run: Run) -> RunRequest:
         selection = self._state.selection
-        self._tasks[run.id] = (task, run)
-        self._bridge.watch(run)
-        request = RunRequest(
+        return RunRequest(
             id=run.id,
             task=task,
             config=run.config if task == "run" else None,
@@ -107,6 +154,10 @@ class Session(QObject):
             timeout_s=selection.timeout_s,
             python=selection.python or default_python(),
         )
+
+    def _submit(self, task: Task, run: Run, request: RunRequest) -> None:
+        self._tasks[run.id] = (task, run)
+        self._bridge.watch(run)
         try:
             self._engine.submit(request)
         except AppError as error:
@@ -146,3 +197,11 @@ class Session(QObject):
         busy, inspecting = "run" in kinds, "inspect" in kinds
         stopping = self._state.is_stopping and (busy or inspecting)
         self._state.set_activity(busy=busy, inspecting=inspecting, stopping=stopping)
+
+
+def _next_label(label: str, taken: Sequence[str]) -> str:
+    """The label with a number that is free: "default (2)"."""
+    number = 2
+    while f"{label} ({number})" in taken:
+        number += 1
+    return f"{label} ({number})"

@@ -10,6 +10,7 @@ from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.run import Run
 from compilescope.domain.scan import Scan, scan
+from compilescope.domain.workload import Measurement
 from compilescope.ui.selection import Selection
 
 
@@ -31,6 +32,9 @@ class AppState(QObject):
         self.script: Path | None = None
         self.scan: Scan | None = None
         self.trace: Path | None = None
+        # of a comparison out of the history: the script's text as it was, and how long was measured
+        self.source: str | None = None
+        self.measurement: Measurement | None = None
         self.environment: e.Environment | None = None
         self.environment_problem = ""
         self.inspection: e.WorkloadReady | None = None
@@ -52,16 +56,31 @@ class AppState(QObject):
         """The run whose details the panes show."""
         return self.run(self.shown_id)
 
+    def text_then(self, path: Path | None) -> str | None:
+        """What a file held when a stored comparison ran; None where that is what it holds now, or is not known."""
+        return self.source if path is not None and path == self.script else None
+
     def run(self, run_id: str | None) -> Run | None:
         return next((run for run in self.runs if run.id == run_id), None)
 
     def set_script(self, path: Path) -> None:
         """Read what the script offers, by its text alone. The script is not run."""
+        self.source = self.measurement = None
         self._begin(script=path)
 
     def show_trace(self, path: Path, comparison: Comparison) -> None:
         """Show what a saved trace holds. There is no script with it, so nothing to run."""
+        self.source = self.measurement = None
         self._begin(trace=path, comparison=comparison)
+        for run in comparison.runs:
+            self.run_changed.emit(run.id)
+
+    def show_stored(
+        self, comparison: Comparison, *, source: str | None = None, measurement: Measurement | None = None
+    ) -> None:
+        """Show a comparison out of the history, with the script's text as it was then."""
+        self.source, self.measurement = source, measurement
+        self._begin(script=Path(comparison.runs[0].workload.script), comparison=comparison)
         for run in comparison.runs:
             self.run_changed.emit(run.id)
 
@@ -97,6 +116,11 @@ class AppState(QObject):
             self.inspection_changed.emit()
 
     def set_comparison(self, comparison: Comparison) -> None:
+        """A new comparison of the script as it is now."""
+        is_old = self.source is not None
+        self.source = self.measurement = None
+        if is_old:
+            self.script_changed.emit()
         self.comparison = comparison
         self.shown_id = comparison.runs[0].id if comparison.runs else None
         self._follows = True

@@ -10,6 +10,7 @@ from compilescope.domain.comparison import interval_text
 from compilescope.domain.measures import Measures, Summary
 from compilescope.domain.run import Run
 from compilescope.domain.standing import standing, tone
+from compilescope.domain.statistics import Interval, relative
 from compilescope.ui.findings import Finding, Findings
 from compilescope.ui.models.rows import Column
 
@@ -20,10 +21,19 @@ class ComparisonRow:
 
     run: Run | None
     finding: Finding
+    # the speedup over eager of what speedups refer to; None where that is eager itself
+    base: Interval | None = None
+    is_base: bool = False
 
     @property
     def measures(self) -> Measures:
         return self.finding.measures
+
+    @property
+    def speedup(self) -> Interval | None:
+        """Over the baseline."""
+        own = self.measures.speedup if self.run else Interval(value=1.0, low=1.0, high=1.0)
+        return relative(own, self.base) if own and self.base else own
 
     @property
     def label(self) -> str:
@@ -54,13 +64,18 @@ class ComparisonRow:
         return sum(row.count for row in story.graph_breaks.values())
 
 
-def comparison_rows(runs: Sequence[Run], findings: Findings) -> list[ComparisonRow]:
-    """Eager first, then the runs in their order."""
-    rows = [ComparisonRow(run=run, finding=findings.of(run)) for run in runs]
+def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | None = None) -> list[ComparisonRow]:
+    """Eager first, then the runs in their order. `baseline`: the run that speedups refer to, unless it is eager."""
+    chosen = next((run for run in runs if run.id == baseline), None)
+    base = findings.of(chosen).measures.speedup if chosen else None
+    rows = [
+        ComparisonRow(run=run, finding=findings.of(run), base=base, is_base=base is not None and run is chosen)
+        for run in runs
+    ]
     eager = next((row.finding for row in rows if row.measures.eager), Finding())
     if not rows or runs[0].is_trace:
         return rows
-    return [ComparisonRow(run=None, finding=eager), *rows]
+    return [ComparisonRow(run=None, finding=eager, base=base, is_base=base is None), *rows]
 
 
 def _spread(row: ComparisonRow) -> str:
@@ -69,7 +84,10 @@ def _spread(row: ComparisonRow) -> str:
 
 
 def _standing(row: ComparisonRow) -> str:
-    return standing(row.run, row.finding.verdict) if row.run else "baseline"
+    if row.run is None:
+        return "baseline" if row.is_base else "eager"
+    text = standing(row.run, row.finding.verdict)
+    return f"baseline, {text}" if row.is_base else text
 
 
 def _why(row: ComparisonRow) -> str:
@@ -82,12 +100,16 @@ def _why(row: ComparisonRow) -> str:
 
 
 def _speedup(row: ComparisonRow) -> str:
-    if row.run is None:
+    if row.is_base:
         return "1×" if row.summary else "–"
-    return interval_text(row.measures.speedup)
+    return interval_text(row.speedup)
 
 
 def _speedup_tone(row: ComparisonRow) -> str:
+    if row.base is not None:
+        found = row.speedup
+        certain = found is not None and not row.is_base and not found.contains(1.0)
+        return "" if not certain or found is None else "good" if found.value > 1 else "warn"
     verdict = row.finding.verdict
     kinds = {"faster": "good", "slower": "warn"}
     return kinds.get(verdict.kind, "") if row.run and verdict else ""
@@ -111,12 +133,13 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
     ),
     Column(
         title="Speedup",
-        value=lambda row: row.measures.speedup.value if row.run and row.measures.speedup else None,
+        value=lambda row: row.speedup.value if row.speedup else None,
         text=_speedup,
         is_number=True,
         tone=_speedup_tone,
         tip=_why,
-        explanation="Median of eager over median of compiled, and half the width of its 95 % interval.",
+        explanation="Median of the baseline (eager, unless another row was chosen) over median of compiled, and half "
+        "the width of its 95 % interval.",
     ),
     Column(
         title="First call",

@@ -87,7 +87,7 @@ class BreaksPane(QWidget):
         key = (run.id, run.revision["graph_breaks"]) if run else (None, 0)
         if key[0] != self._shown[0]:
             self._table.clearSelection()
-            self._source.show_file(self._state.script)
+            self._source.show_file(self._state.script, self._state.text_then(self._state.script))
         self._empty.setText(empty_text(run))
         if key != self._shown:
             self._shown = key
@@ -140,7 +140,8 @@ class BreaksPane(QWidget):
         if row is None:
             return
         if row.event.file:
-            self._source.show_file(Path(row.event.file))
+            file = Path(row.event.file)
+            self._source.show_file(file, self._state.text_then(file))
             self._mark()
         self._source.go_to(row.event.line)
         self._explanation.setPlainText(explanation(row))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QModelIndex, QTimer
+from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QWidget
 
 from compilescope.ui.findings import Findings
 from compilescope.ui.models.comparison import COLUMNS, ComparisonRow, comparison_rows
 from compilescope.ui.models.rows import RowsModel
-from compilescope.ui.panels.table import HEADER_HEIGHT, ROW_HEIGHT, DataTable
+from compilescope.ui.panels.sortable import SortableTable
+from compilescope.ui.panels.table import HEADER_HEIGHT, ROW_HEIGHT
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 class ComparisonPanel(QWidget):
     """The table is as high as its rows; on a wide window a chart of the same rows stands beside it."""
 
+    repeat_wanted = Signal(str)  # run id
+    skip_wanted = Signal(str)
+    hurry_wanted = Signal(str)
+    difference_wanted = Signal()
+
     def __init__(self, state: AppState, findings: Findings, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
@@ -38,8 +44,12 @@ class ComparisonPanel(QWidget):
         self._is_selecting = False
         self._model = RowsModel(COLUMNS, theme, self)
         self._model.set_bold(self._is_recommended)
-        self._table = DataTable("Comparison", self._model)
+        self._baseline: str | None = None
+        self._table = SortableTable("Comparison", self._model)
         self._table.setObjectName("comparison")
+        self._table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self._table.customContextMenuRequested.connect(self._show_menu)
+        self._table.order_changed.connect(self.refresh)
         self._table.set_widths((22, 9, 18, 14, 9, 11, 7, 7, 22), stretch=8)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
         self.setFocusProxy(self._table)
@@ -55,7 +65,7 @@ class ComparisonPanel(QWidget):
         self._timer.timeout.connect(self.refresh)
         state.run_changed.connect(self._refresh_soon)
         state.activity_changed.connect(self._refresh_soon)
-        state.comparison_changed.connect(self.refresh)
+        state.comparison_changed.connect(self._forget_baseline)
         state.shown_run_changed.connect(self._select_shown)
         findings.changed.connect(self.refresh)
         findings.recommended.connect(self.refresh)
@@ -69,7 +79,10 @@ class ComparisonPanel(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        rows = comparison_rows(self._state.runs, self._findings)
+        rows = comparison_rows(self._state.runs, self._findings, self._baseline)
+        # eager stays on top: it is what the others are read against
+        first = [row for row in rows[:1] if row.run is None]
+        rows = first + self._table.in_order(rows[len(first) :], COLUMNS)
         grown = len(rows) != self._model.rowCount()
         self._model.set_rows(rows)
         if self._chart is not None:
@@ -91,12 +104,58 @@ class ComparisonPanel(QWidget):
             return recommendation.run_id is None and row.summary is not None
         return row.run.id == recommendation.run_id
 
+    @property
+    def chosen(self) -> list[str]:
+        """The runs whose rows are selected, from the top."""
+        numbers = sorted(index.row() for index in self._table.selectionModel().selectedRows())
+        rows = [self._model.row(number) for number in numbers]
+        return [row.run.id for row in rows if row and row.run]
+
+    def set_baseline(self, run_id: str | None) -> None:
+        """What speedups refer to; None is eager."""
+        self._baseline = run_id
+        self.refresh()
+
+    def menu(self, row: ComparisonRow) -> QMenu:
+        """What can be done with a row."""
+        menu = QMenu(self)
+        run = row.run
+        if run is not None and not run.is_trace:
+            if run.is_over:
+                menu.addAction("Run again", lambda: self.repeat_wanted.emit(run.id))
+            elif run.processes or run.id == self._state.running_id:
+                menu.addAction("Stop this one", lambda: self.skip_wanted.emit(run.id))
+            else:
+                menu.addAction("Run next", lambda: self.hurry_wanted.emit(run.id))
+                menu.addAction("Skip", lambda: self.skip_wanted.emit(run.id))
+            menu.addSeparator()
+        menu.addAction("Use as baseline", lambda: self.set_baseline(run.id if run else None))
+        difference = menu.addAction("Difference of two configurations", self.difference_wanted.emit)
+        difference.setEnabled(len(self._state.runs) > 1)
+        return menu
+
+    def _show_menu(self, place: QPoint) -> None:
+        row = self._model.row(self._table.indexAt(place).row())
+        if row:
+            menu = self.menu(row)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.popup(self._table.viewport().mapToGlobal(place))
+
+    def _forget_baseline(self) -> None:
+        self._baseline = None
+        self.refresh()
+
     def _choose(self, index: QModelIndex) -> None:
         row = self._model.row(index.row())
         if row and row.run and not self._is_selecting:
+            # the table has chosen already, and perhaps a second row beside the first
+            self._is_selecting = True
             self._state.show_run(row.run.id)
+            self._is_selecting = False
 
     def _select_shown(self) -> None:
+        if self._is_selecting:
+            return
         shown = self._state.shown_id
         number = next((i for i, row in enumerate(self._model.rows) if row.run and row.run.id == shown), -1)
         if number >= 0:
@@ -108,7 +167,6 @@ class ComparisonPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        for column in SPARE_COLUMNS:
-            self._table.setColumnHidden(column, self.width() < NARROW)
+        self._table.spare(SPARE_COLUMNS if self.width() < NARROW else ())
         if self._chart is not None:
             self._chart.setVisible(self.width() >= WIDE)

@@ -49,13 +49,13 @@ class SourceView(QPlainTextEdit):
     def current_line(self) -> int | None:
         return self._current
 
-    def show_file(self, path: Path | None) -> None:
-        """Show a file, or a sentence where it cannot be read."""
-        stamp = _stamp(path)
+    def show_file(self, path: Path | None, text_then: str | None = None) -> None:
+        """Show a file, or a sentence where it cannot be read. `text_then`: what it held when it ran, instead."""
+        stamp = _stamp(path) if text_then is None else hash(text_then)
         if path == self._path and stamp == self._stamp:
             return
         self._path, self._stamp, self._current, self._marks = path, stamp, None, {}
-        text, is_source = _text(path)
+        text, is_source = _text(path) if text_then is None else (text_then, True)
         self._highlighter.set_source(text if is_source else "")
         self.setPlainText(text)
         self._mark_lines()

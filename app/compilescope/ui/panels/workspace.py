@@ -78,7 +78,7 @@ class Workspace(QWidget):
     def show_line(self, file: str, line: int) -> None:
         """Open a line in the source pane."""
         self._stay()
-        self.source.show_file(Path(file))
+        self.source.show_file(Path(file), self._state.text_then(Path(file)))
         self._mark_source()
         self.source.go_to(line)
         self.tabs.setCurrentWidget(self.source)
@@ -137,7 +137,7 @@ class Workspace(QWidget):
         self.source.mark(lines)
 
     def _show_script(self) -> None:
-        self.source.show_file(self._state.script)
+        self.source.show_file(self._state.script, self._state.text_then(self._state.script))
         self.tabs.setCurrentWidget(self.source)
         self.refresh()
 

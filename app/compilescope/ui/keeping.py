@@ -1,0 +1,222 @@
+"""The history behind the window: what has run is stored, comes back, and can be resumed after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from compilescope.domain import units
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Measurement
+from compilescope.engine.request import RunRequest, default_python
+from compilescope.recording import RecordedFeed
+from compilescope.store.history import History
+from compilescope.store.records import ComparisonRow, StoredRequest, Unfinished
+from compilescope.ui.background import Background
+from compilescope.ui.findings import Findings
+from compilescope.ui.session import Session
+from compilescope.ui.state import AppState
+
+TROUBLE_MS = 2_000
+FILES = "Comparison (*.compilescope)"
+SUFFIX = ".compilescope"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """A comparison out of the history, with what belongs to it."""
+
+    comparison: Comparison
+    source: str | None
+    measurement: Measurement | None
+
+
+class HistoryCommands(QObject):
+    """What can be done with stored comparisons. Reading and writing them happens in a thread."""
+
+    said = Signal(str)
+    failed = Signal(str, str)  # sentence, hint
+    informed = Signal(str)
+    asked = Signal(str, object)  # sentence, answers: (what the button says, what it does), …
+    changed = Signal()  # what the list shows
+    opened = Signal()
+    compared = Signal(object)  # tuple[Stored, Stored]
+
+    def __init__(
+        self, history: History, feed: RecordedFeed, state: AppState, findings: Findings, session: Session
+    ) -> None:
+        super().__init__()
+        self.history = history
+        self._feed = feed
+        self._state = state
+        self._session = session
+        self._trouble = ""
+        self._background = Background("history", self)
+        self._background.failed.connect(self.failed)
+        self._timer = QTimer(self)
+        self._timer.setInterval(TROUBLE_MS)
+        self._timer.timeout.connect(self._look_for_trouble)
+        findings.judged.connect(self._finish)
+
+    def start(self) -> None:
+        """Say what was wrong with the file, and offer what was interrupted."""
+        self._timer.start()
+        self.history.purge()
+        if self.history.notice:
+            self.failed.emit(self.history.notice, "")
+        unfinished = self.history.unfinished()
+        if unfinished:
+            self._offer(unfinished[0])
+
+    def close(self) -> None:
+        """Store what is over; what goes on will be offered again at the next start. Call before the engine ends."""
+        self._timer.stop()
+        self._background.close()
+        for run in self._state.runs:
+            if run.is_over:
+                self._feed.finish(run)
+        self._feed.let_go()
+
+    def open(self, comparison_id: str) -> None:
+        """Show a stored comparison in the window, as it was."""
+        if self._state.is_busy:
+            self.failed.emit("A comparison is running.", "Stop it first (Esc), then open another one.")
+            return
+        self._background.do(partial(self._load, comparison_id), self._show)
+
+    def compare(self, comparison_ids: Sequence[str]) -> None:
+        """Set two stored comparisons side by side."""
+        first, second = comparison_ids
+        self._background.do(lambda: (self._load(first), self._load(second)), self.compared.emit)
+
+    def resume(self, unfinished: Unfinished) -> None:
+        """Run what an interrupted comparison has left to do; what was measured stays."""
+        if self._state.is_busy:
+            self.failed.emit("A comparison is running.", "Resume the other one from the history when it is over.")
+            return
+        self._background.do(partial(self._load, unfinished.comparison_id), partial(self._resume, unfinished))
+
+    def resume_id(self, comparison_id: str) -> None:
+        found = next((one for one in self.history.unfinished() if one.comparison_id == comparison_id), None)
+        if found:
+            self.resume(found)
+
+    def delete(self, rows: Sequence[ComparisonRow]) -> None:
+        """Take comparisons off the list; the message that says so can undo it."""
+        for row in rows:
+            self.history.delete(row.id)
+        self._announce()
+        what = rows[0].title if len(rows) == 1 else units.plural(len(rows), "comparison")
+        self.asked.emit(f"Deleted: {what}.", (("Undo", partial(self._undo_delete, rows)),))
+
+    def export(self, row: ComparisonRow, window: QWidget) -> None:
+        """Write a comparison as one file that can be sent and imported."""
+        start = str(Path.home() / f"{Path(row.title).stem}-{row.id[:8]}{SUFFIX}")
+        name, _ = QFileDialog.getSaveFileName(window, "Export the comparison; it holds the script", start, FILES)
+        if name:
+            path = Path(name) if Path(name).suffix else Path(f"{name}{SUFFIX}")
+            done = partial(self.said.emit, f"Written: {path}")
+            self._background.do(partial(self.history.export, row.id, path), lambda _: done())
+
+    def import_(self, window: QWidget) -> None:
+        kinds = f"{FILES};;All files (*)"
+        name, _ = QFileDialog.getOpenFileName(window, "Import a comparison", str(Path.home()), kinds)
+        if name:
+            self.import_file(Path(name))
+
+    def import_file(self, path: Path) -> None:
+        """Add a comparison from a file to the list. Nothing in it is executed."""
+        self._background.do(partial(self.history.import_, path), lambda _: self._imported(path))
+
+    def edit(self, row: ComparisonRow, *, tags: Sequence[str], notes: str) -> None:
+        if tuple(tags) != row.tags:
+            self.history.set_tags(row.id, tags)
+        if notes != row.notes:
+            self.history.set_notes(row.id, notes)
+        self._announce()
+
+    def _imported(self, path: Path) -> None:
+        self.said.emit(f"Imported: {path.name}")
+        self._announce()
+
+    def _undo_delete(self, rows: Sequence[ComparisonRow]) -> None:
+        for row in rows:
+            self.history.undo_delete(row.id)
+        self._announce()
+
+    def _announce(self) -> None:
+        """Changes are queued: the list reads what the recorder has written."""
+        self._background.do(self.history.flush, lambda _: self.changed.emit())
+
+    def _offer(self, unfinished: Unfinished) -> None:
+        left = units.plural(len(unfinished.requests), "configuration")
+        self.asked.emit(
+            f"A comparison was interrupted: {unfinished.title}, {left} left to run.",
+            (("Resume", partial(self.resume, unfinished)), ("Dismiss", partial(self._dismiss, unfinished))),
+        )
+
+    def _dismiss(self, unfinished: Unfinished) -> None:
+        self.history.dismiss_unfinished(unfinished.comparison_id)
+        self._announce()
+
+    def _load(self, comparison_id: str) -> Stored:
+        """In the thread."""
+        history = self.history
+        return Stored(
+            comparison=history.load(comparison_id),
+            source=history.source(comparison_id),
+            measurement=history.measurement(comparison_id),
+        )
+
+    def _show(self, stored: Stored) -> None:
+        comparison = stored.comparison
+        if not comparison.runs:
+            self.failed.emit("This comparison has no run that told anything.", "Resume it, or delete it.")
+            return
+        self._state.show_stored(comparison, source=stored.source, measurement=stored.measurement)
+        self.opened.emit()
+
+    def _resume(self, unfinished: Unfinished, stored: Stored) -> None:
+        again = {request.id for request in unfinished.requests}
+        runs = [run for run in stored.comparison.runs if run.id not in again]
+        runs += [Run(row.id, config=row.config, workload=row.workload) for row in unfinished.requests]
+        comparison = Comparison(
+            id=stored.comparison.id,
+            created=stored.comparison.created,
+            runs=runs,
+            noise_floor=stored.comparison.noise_floor,
+        )
+        self._state.show_stored(comparison, source=stored.source, measurement=stored.measurement)
+        self._session.resume([_request(row) for row in unfinished.requests])
+        self.opened.emit()
+
+    def _finish(self, run: Run) -> None:
+        """A run is over and has been judged: its figures go into the list."""
+        if self._feed.keeps(run.id):
+            self._background.do(partial(self._feed.finish, run), lambda _: self._announce())
+
+    def _look_for_trouble(self) -> None:
+        trouble = self.history.problem
+        if trouble and trouble != self._trouble:
+            self.failed.emit(trouble, "")
+        elif self._trouble and not trouble:
+            self.informed.emit("The history can be written again. Nothing was lost.")
+        self._trouble = trouble
+
+
+def _request(stored: StoredRequest) -> RunRequest:
+    return RunRequest(
+        id=stored.id,
+        config=stored.config,
+        workload=stored.workload,
+        measurement=stored.measurement,
+        timeout_s=stored.timeout_s,
+        cache="mine" if stored.cache == "mine" else "fresh",
+        python=stored.python or default_python(),
+    )
