@@ -301,10 +301,14 @@ class Kernel(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class FirstCall(Event):
-    """A first call has ended. `capture_s`: the part of it that our own hooks took."""
+    """A first call has ended, of the script's own or first shape (0) or of a later one of a sweep.
+
+    `capture_s`: the part of it that our own hooks took.
+    """
 
     type: ClassVar[str] = "first_call"
     side: str = ""  # eager | compiled
+    shape: int = 0
     direction: str = "forward"  # forward | step
     duration_s: float = 0.0
     capture_s: float | None = None
@@ -358,7 +362,7 @@ class GpuBusy(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Memory(Event):
-    """Peaks of one side. `when`: first_call, steady."""
+    """Peaks of one side. `when`: first_call, steady. `rss_bytes` is the whole process's, both sides included."""
 
     type: ClassVar[str] = "memory"
     side: str = ""

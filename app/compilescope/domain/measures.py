@@ -42,10 +42,12 @@ class BreakEven:
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeMeasures:
-    """One size of a shape sweep. `inputs`: sizes chosen by name; `recompiles`: what this size made compile again."""
+    """One size of a shape sweep. `inputs`: sizes chosen by name; `first_call_s`: of the compiled side, in the process
+    that tells the compile story; `recompiles`: what this size made compile again."""
 
     shape: int
     inputs: Mapping[str, Sequence[int]]
+    first_call_s: float | None
     recompiles: int | None
     eager: Summary | None
     compiled: Summary | None
@@ -78,6 +80,7 @@ class Measures:
     eager_peak_bytes: int | None = None
     compiled_peak_bytes: int | None = None
     compile_peak_bytes: int | None = None
+    process_rss_bytes: int | None = None
     numerics: Agreement = field(default_factory=Agreement)
     shapes: tuple[ShapeMeasures, ...] = ()
 
@@ -148,6 +151,7 @@ def _measure(run: Run) -> Measures:
         eager_peak_bytes=_peak(processes, EAGER, "steady"),
         compiled_peak_bytes=_peak(processes, COMPILED, "steady"),
         compile_peak_bytes=_peak(processes, COMPILED, "first_call"),
+        process_rss_bytes=_largest(row.rss_bytes for p in processes for row in p.memory.values()),
         numerics=agreement(run),
         shapes=_shapes(run),
     )
@@ -212,11 +216,13 @@ def _stopped_by(processes: Sequence[ProcessStory]) -> str | None:
     return "interval" if all(stop == "interval" for stop in stops) else "budget"
 
 
-def _first_call(process: ProcessStory | None, side: str) -> float | None:
+def _first_call(process: ProcessStory | None, side: str, shape: int = 0) -> float | None:
     if process is None:
         return None
     calls = process.first_calls
     found = calls.get((side, "step")) or calls.get((side, "forward"))
+    if shape:
+        found = process.later_first_calls.get((shape, side))
     return found.duration_s if found else None
 
 
@@ -242,9 +248,8 @@ def _break_even(first_call_s: float | None, eager: Summary | None, speedup: Inte
 
 
 def _peak(processes: Sequence[ProcessStory], side: str, when: str) -> int | None:
-    """The largest peak of any process: device memory where there is a device, else resident memory."""
-    rows = [row for process in processes if (row := process.memory.get((side, when)))]
-    return _largest(row.rss_bytes if row.allocated_peak_bytes is None else row.allocated_peak_bytes for row in rows)
+    """The largest peak of device memory of any process. On a CPU both sides share the process, so none can be told."""
+    return _largest(row.allocated_peak_bytes for p in processes if (row := p.memory.get((side, when))))
 
 
 def _largest(values: Iterable[_Number | None]) -> _Number | None:
@@ -268,6 +273,7 @@ def _shapes(run: Run) -> tuple[ShapeMeasures, ...]:
         ShapeMeasures(
             shape=shape,
             inputs=_sizes(run, shape),
+            first_call_s=_first_call(run.story, COMPILED, shape),
             recompiles=_recompiles(run.story, shape),
             eager=_summary(run.processes, EAGER, shape=shape),
             compiled=_summary(run.processes, COMPILED, shape=shape),

@@ -69,6 +69,7 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
             "eager_peak_bytes": measures.eager_peak_bytes,
             "compiled_peak_bytes": measures.compiled_peak_bytes,
             "compile_peak_bytes": measures.compile_peak_bytes,
+            "process_rss_bytes": measures.process_rss_bytes,
         },
         "numerics": _numerics(measures),
         "break_even": _break_even(measures),
@@ -256,7 +257,7 @@ def _break_even_of(start: str, row: BreakEven | None) -> dict[str, Any]:
 def _shape(row: ShapeMeasures) -> dict[str, Any]:
     return {
         "inputs": [{"name": name, "shape": list(size)} for name, size in row.inputs.items()],
-        "first_call_s": None,
+        "first_call_s": row.first_call_s,
         "eager_ms": _ms(row.eager.median if row.eager else None),
         "compiled_ms": _ms(row.compiled.median if row.compiled else None),
         "speedup": _interval(row.speedup),

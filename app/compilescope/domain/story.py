@@ -118,6 +118,7 @@ class ProcessStory:
         self.kernels: list[e.Kernel] = []
         self.texts: list[e.Text] = []
         self.first_calls: dict[tuple[str, str], e.FirstCall] = {}
+        self.later_first_calls: dict[tuple[int, str], e.FirstCall] = {}
         self.series: dict[tuple[int, str, str], Series] = {}
         self.voids: list[e.Void] = []
         self.measured: dict[int, e.Measured] = {}
@@ -188,7 +189,7 @@ class ProcessStory:
                 self.recompile_limits.append(event)
                 return "recompiles"
             case e.FirstCall():
-                self.first_calls.setdefault((event.side, event.direction), event)
+                self._first_call(event)
                 return "first_calls"
             case e.Samples():
                 self._samples(event)
@@ -216,6 +217,13 @@ class ProcessStory:
         if section is not None:
             getattr(self, section).append(event)
         return section
+
+    def _first_call(self, event: e.FirstCall) -> None:
+        """The first of all is the run's; those of later shapes of a sweep are kept by shape."""
+        if event.shape:
+            self.later_first_calls.setdefault((event.shape, event.side), event)
+        else:
+            self.first_calls.setdefault((event.side, event.direction), event)
 
     def _stage(self, event: e.Stage) -> None:
         if event.state == "begin":

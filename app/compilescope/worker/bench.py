@@ -152,29 +152,29 @@ class Bench:
         inputs = side.take(self._inputs)
         step = side.bound(inputs)
         seed_all(self._seed)
-        is_compiled = side.name == "compiled"
-
-        def work() -> FirstCall:
-            if is_compiled:
-                self._capture.begin_call()
-            began = time.perf_counter()
-            with side.ready():
-                step()
-            side.synchronize()
-            took = time.perf_counter() - began
-            return FirstCall(
-                side=side.name,
-                direction="step" if self._work.training else "forward",
-                duration_s=took,
-                capture_s=self._capture.end_call() if is_compiled else None,
-            )
-
         # what is in use now is foreign: the other model, the script's tensors, the libraries' workspaces
         self._foreign_bytes = memory.all_but(side, inputs)
         watch = memory.Watch(side=side, when="first_call", foreign_bytes=self._foreign_bytes)
-        first, peak = watch.over(work)
+        first, peak = watch.over(lambda: self._timed_call(side, step))
         self._emit(first)
         self._emit(peak)
+
+    def _timed_call(self, side: Side, step: Callable[[], Any], shape: int = 0) -> FirstCall:
+        """The first call of a shape."""
+        is_compiled = side.name == "compiled"
+        if is_compiled:
+            self._capture.begin_call()
+        began = time.perf_counter()
+        with side.ready():
+            step()
+        side.synchronize()
+        return FirstCall(
+            side=side.name,
+            shape=shape,
+            direction="step" if self._work.training else "forward",
+            duration_s=time.perf_counter() - began,
+            capture_s=self._capture.end_call() if is_compiled else None,
+        )
 
     def _warm_up(self) -> None:
         """At least three calls a side, and on until nothing is compiled any more; then each side's memory alone."""
@@ -224,7 +224,7 @@ class Bench:
         budget = self._job.measurement.budget_s / len(self._sizes)
         for shape, sizes in enumerate(self._sizes):
             if shape:
-                self._take_shape(sizes)
+                self._take_shape(shape, sizes)
             sides = [(side, self._fixed[side.name]) for side in (self._eager, self._compiled)]
             timer = Timer(sides, self._emit, lambda: self._capture.compiles_seen, first_block=block)
             timer.run(Plan(budget_s=budget, interval=self._job.measurement.interval, shape=shape))
@@ -234,10 +234,12 @@ class Bench:
         for doubt in noise.doubts(before, after):
             self._emit(doubt)
 
-    def _take_shape(self, sizes: Any) -> None:
+    def _take_shape(self, shape: int, sizes: Any) -> None:
         self._source.sizes = sizes
         self._inputs = self._source.make()
         self._fixed = {side.name: side.take(self._inputs) for side in (self._eager, self._compiled)}
+        for side in (self._eager, self._compiled):
+            self._emit(self._timed_call(side, side.bound(self._fixed[side.name]), shape))
         self._warm_up_compiled()
 
     def _profile(self) -> None:

@@ -110,7 +110,7 @@ def test_that_busy_time_tells_launch_bound_on_a_gpu_only(make_run: RunMaker):
     assert measure(make_run(extra=[busy])).launch_bound is None
 
 
-def test_that_device_memory_counts_before_resident_memory(make_run: RunMaker):
+def test_that_resident_memory_is_the_process_s_and_no_side_s(make_run: RunMaker):
     extra = [
         e.Memory(side="eager", when="steady", allocated_peak_bytes=100, rss_bytes=900),
         e.Memory(side="compiled", when="steady", rss_bytes=800),
@@ -119,7 +119,8 @@ def test_that_device_memory_counts_before_resident_memory(make_run: RunMaker):
 
     found = measure(make_run(extra=extra))
 
-    assert (found.eager_peak_bytes, found.compiled_peak_bytes, found.compile_peak_bytes) == (100, 800, 400)
+    assert (found.eager_peak_bytes, found.compiled_peak_bytes, found.compile_peak_bytes) == (100, None, 400)
+    assert found.process_rss_bytes == 900
 
 
 def test_that_a_sweep_has_a_row_a_size(make_run: RunMaker):
@@ -129,6 +130,7 @@ def test_that_a_sweep_has_a_row_a_size(make_run: RunMaker):
     ]
 
     sweep += [e.Measured(at=5.0), e.Recompile(at=6.0, dimension=0), e.Measured(shape=1, at=9.0)]
+    sweep += [e.FirstCall(side="compiled", shape=1, duration_s=3.5)]
     workload = Workload(script="m.py", inputs={"x": [[8, 16], [32, 16]], "y": [[4]]})
 
     found = measure(make_run(extra=sweep, workload=workload))
@@ -136,6 +138,7 @@ def test_that_a_sweep_has_a_row_a_size(make_run: RunMaker):
     assert [row.shape for row in found.shapes] == [0, 1]
     assert [row.inputs for row in found.shapes] == [{"x": [8, 16], "y": [4]}, {"x": [32, 16], "y": [4]}]
     assert [row.recompiles for row in found.shapes] == [0, 1]
+    assert found.shapes[1].first_call_s == 3.5 != found.cold_first_call_s
     assert found.shapes[1].speedup and found.shapes[1].speedup.value == pytest.approx(4.0)
     assert measure(make_run()).shapes == ()
 
