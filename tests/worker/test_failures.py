@@ -35,6 +35,19 @@ def test_that_a_script_that_raises_is_told_with_its_line(worker: Worker) -> None
     assert "Traceback" in error.traceback
 
 
+def test_that_text_which_no_file_could_hold_is_told_all_the_same(worker: Worker) -> None:
+    error = failure(worker, "raise ValueError('größe \\ud800 ☃')\n")
+
+    assert error.message == "größe ? ☃"
+
+
+def test_that_a_script_that_recurses_without_end_is_not_blamed_on_the_compiler(worker: Worker) -> None:
+    error = failure(worker, "def again():\n    again()\nagain()\n")
+
+    assert (error.stage, error.type) == ("load", "RecursionError")
+    assert "compiler" not in error.hint
+
+
 def test_that_wanted_arguments_are_named(worker: Worker) -> None:
     error = failure(
         worker,
@@ -52,6 +65,32 @@ def test_that_a_script_that_exits_is_told(worker: Worker) -> None:
 
     assert "status 3" in error.message
     assert error.line == 2
+
+
+def test_that_a_model_that_exits_is_not_told_to_guard_its_module_level(worker: Worker) -> None:
+    source = "import sys\n" + MODEL.format(body="        sys.exit(3)")
+
+    error = failure(worker, source, task="run")
+
+    assert (error.stage, error.line) == ("eager", 6)
+    assert "__main__" not in error.hint and "sys.exit" in error.hint
+
+
+def test_that_a_model_whose_arguments_nobody_gives_is_told_how(worker: Worker) -> None:
+    constructor = "    def __init__(self, width):\n        super().__init__()\n"
+    source = HEAD + "class Model(nn.Module):\n" + constructor + INPUTS
+
+    error = failure(worker, source)
+
+    assert "'width'" in error.message
+    assert "get_init_inputs()" in error.hint
+
+
+def test_that_a_script_that_asks_at_the_keyboard_is_told_that_nobody_answers(worker: Worker, mlp: str) -> None:
+    error = failure(worker, "name = input('name? ')\n" + mlp)
+
+    assert (error.stage, error.type, error.line) == ("load", "EOFError", 1)
+    assert "keyboard" in error.hint
 
 
 def test_that_a_missing_library_is_named(worker: Worker) -> None:

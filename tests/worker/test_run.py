@@ -36,6 +36,22 @@ def test_that_a_run_describes_the_workload(compiled_run: Told) -> None:
     assert [(item.name, item.shape, item.dtype) for item in workload.inputs] == [("x", (8, 32), "float32")]
 
 
+def test_that_a_model_of_which_only_one_can_be_is_shared_and_said_to_be(worker: Worker) -> None:
+    source = (
+        "import threading\nimport torch\nfrom torch import nn\nmade = []\n"
+        "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        assert not made, 'only one'\n        made.append(self)\n        self.lock = threading.Lock()\n"
+        "    def forward(self, x):\n        return x + 1\n"
+        "def get_inputs():\n    return [torch.ones(2)]\n"
+    )
+
+    told = worker.run(worker.script(source), EAGER, task="inspect")
+
+    assert told.status == 0, told.log
+    assert told.one(e.WorkloadReady).copies == "shared"
+    assert "shared_model" in [warning.code for warning in told.all(e.Warning)]
+
+
 @pytest.mark.slow
 def test_that_both_first_calls_are_told_and_the_compiled_one_with_what_listening_took(compiled_run: Told) -> None:
     eager, compiled = compiled_run.all(e.FirstCall)

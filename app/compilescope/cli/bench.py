@@ -83,7 +83,7 @@ def _script(arguments: argparse.Namespace) -> str:
     found = scan(path)
     # an entry that is named may be one that only running the script brings to light
     if found.problem and not arguments.entry:
-        raise UsageError(found.problem, hint="`compilescope bench --help` lists what can be given.")
+        raise UsageError(found.problem, hint="The README says what counts as a model script, with an example of each.")
     return str(path.absolute())
 
 

@@ -120,7 +120,7 @@ def _choice(chosen: Run, best: Run, count: int) -> str:
 def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
     known = [(run, verdict) for run, verdict in zip(runs, verdicts, strict=True) if verdict]
     if all(run.outcome != "finished" for run, _ in known):
-        return "Nothing can be recommended, since no run finished. " + _named(known[:MOST_NAMED])
+        return "Nothing can be recommended, since no run finished."
     if len(known) == 1:
         return f"Leave it eager. {known[0][0].label}: {known[0][1].summary}"
     if len(known) <= MOST_NAMED:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compilescope.domain import units
+from compilescope.domain.verdict import TOO_NOISY
 
 JsonRun = Mapping[str, Any]
 
@@ -83,7 +84,16 @@ def verdict(run: JsonRun) -> str:
     if run.get("outcome") in ("stopped", "timed_out", "crashed"):
         return str(run["outcome"]).replace("_", " ").upper()
     kind = at(run, "verdict.kind")
+    if kind == "no_difference":
+        return _no_difference(at(run, "timing.speedup"))
     return VERDICTS.get(kind, str(kind)) if kind else "running"
+
+
+def _no_difference(interval: Mapping[str, float] | None) -> str:
+    """An interval must be there, and narrow, before it can say that nothing differs."""
+    if interval is None:
+        return "too few calls"
+    return VERDICTS["no_difference"] if (interval["high"] - interval["low"]) / 2 <= TOO_NOISY else "too noisy"
 
 
 def numerics(run: JsonRun) -> str:

@@ -82,7 +82,7 @@ def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
     for run in runs:
         kind = at(run, "verdict.kind")
         if kind in ("failed", "incorrect", "not_compiled"):
-            lines += ["", *_wrapped(f"{label(run)}: {at(run, 'verdict.summary')}", width)]
+            lines += ["", *_wrapped(f"{label(run)}: {at(run, 'verdict.summary')}{_place(run)}", width)]
             hint = at(run, "error.hint")
             lines += _wrapped(f"  {hint}", width) if hint else []
     recommendation = comparison.get("recommendation")
@@ -91,6 +91,12 @@ def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
         lines += [f"  {recommendation['snippet']}"] if recommendation.get("snippet") else []
         lines += [line for caveat in recommendation.get("caveats") or () for line in _wrapped(f"- {caveat}", width)]
     return "\n".join(lines) + "\n"
+
+
+def _place(run: Mapping[str, Any]) -> str:
+    """Where in the script an error arose, behind the sentence that tells it."""
+    file, line = at(run, "error.file"), at(run, "error.line")
+    return f" ({Path(file).name}:{line})" if file and line else ""
 
 
 def _terminal_columns() -> list[Column]:
@@ -149,7 +155,8 @@ def _cell(value: Mapping[str, Any], path: str) -> str | int | float:
 
 def _write(path: str | Path, text: str) -> None:
     try:
-        Path(path).write_text(text, encoding="utf-8", newline="")
+        # a path or a message may hold what is no character; JSON has an escape for it, and the others show it
+        Path(path).write_bytes(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise AppError(
             f"{path} could not be written: {error.strerror or error}.", hint="Choose a folder that you can write to."

@@ -28,7 +28,8 @@ class Channel:
             return
         if event.type != "hello" and not event.at:
             event = dataclasses.replace(event, at=round(self.clock(), 6))
-        line = encode(event).encode("utf-8", "backslashreplace") + b"\n"
+        # a script's text may hold halves of characters, which neither files nor a database would take further on
+        line = encode(event).encode("utf-8", "replace") + b"\n"
         with self._lock:
             self._write(line)
 

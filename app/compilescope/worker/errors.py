@@ -20,6 +20,14 @@ _LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python3)[/\\.]
 # the first pattern found in "Type: message" gives the hint
 _HINTS: tuple[tuple[str, str], ...] = (
     (
+        r"TypeError: (?:\w+\.)?__init__\(\) missing",
+        "Where the model's constructor takes arguments, the script gives them by get_init_inputs().",
+    ),
+    (
+        r"EOFError: EOF when reading a line",
+        "The script asks at the keyboard, and here nobody answers. Let it take the value from sys.argv (--arg).",
+    ),
+    (
         r"ModuleNotFoundError: No module named '([^']+)'",
         "Install {0} into the chosen interpreter, or choose the interpreter that the script is meant for.",
     ),
@@ -51,17 +59,9 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "the recompiles say which value changes.",
     ),
     (
-        r"RecursionError|maximum recursion depth",
-        "The code is nested too deeply for the compiler. Try sys.setrecursionlimit(10000) at the top of the script.",
-    ),
-    (
         r"InternalTorchDynamoError",
         "This is an error within torch.compile itself. Exclude the code at this line with torch.compiler.disable, "
         "or try another version of torch.",
-    ),
-    (
-        r"Unsupported|UserError|found no compiled frames",
-        "fullgraph=True admits no graph break. Change this line, or turn fullgraph off.",
     ),
     (
         r"InductorError|BackendCompilerFailed|LoweringException",
@@ -73,10 +73,23 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ),
 )
 
+# the same for what only the compiler means by these names
+_COMPILER_HINTS: tuple[tuple[str, str], ...] = (
+    (
+        r"RecursionError|maximum recursion depth",
+        "The code is nested too deeply for the compiler. Try sys.setrecursionlimit(10000) at the top of the script.",
+    ),
+    *_HINTS,
+    (
+        r"Unsupported|UserError|found no compiled frames",
+        "fullgraph=True admits no graph break. Change this line, or turn fullgraph off.",
+    ),
+)
+
 # where no pattern fits: whose error it is
 _STAGE_HINTS = {
-    "load": "The script itself raises this as it is loaded, before anything is compiled; its traceback shows where.",
-    "eager": "The model raises this without torch.compile too; its traceback shows where.",
+    "load": "The script raises this itself. Correct it first; torch.compile has no part in it.",
+    "eager": "The model raises this without torch.compile too. Correct it first.",
     "compile": "The model runs without torch.compile, and fails with it; the traceback and the log tell more.",
 }
 
@@ -103,7 +116,7 @@ def describe(error: BaseException, stage: str, script: str | None) -> RunError:
         stage=stage,
         type=type(error).__name__,
         message=_message(error),
-        hint=_hint(error) or _STAGE_HINTS.get(stage, ""),
+        hint=_hint(error, stage) or _STAGE_HINTS.get(stage, ""),
         traceback=_traceback(error),
         file=file,
         line=line,
@@ -120,6 +133,8 @@ def _exit(error: SystemExit, stage: str, script: str | None) -> RunError:
         said = f": {error.code}" if isinstance(error.code, str) else "."
         message = f"The script ended itself with status {code}{said}"
         hint = 'Put what the script does when it is run under `if __name__ == "__main__":`.'
+        if stage != "load":
+            hint = "The model calls sys.exit as it works; let it raise an exception instead."
     return RunError(
         stage=stage,
         type="SystemExit",
@@ -151,9 +166,10 @@ def _message(error: BaseException) -> str:
     return paragraph[:LONGEST_MESSAGE]
 
 
-def _hint(error: BaseException) -> str:
+def _hint(error: BaseException, stage: str) -> str:
+    hints = _HINTS if stage in ("load", "eager") else _COMPILER_HINTS
     chain = "\n".join(f"{type(part).__name__}: {part}" for part in _chain(error))
-    for pattern, hint in _HINTS:
+    for pattern, hint in hints:
         if match := re.search(pattern, chain):
             return hint.format(*(group.partition(".")[0] for group in match.groups()))
     return ""

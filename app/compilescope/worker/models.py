@@ -56,7 +56,8 @@ class Builder:
     def _rebuilt(self, model: nn.Module) -> nn.Module | None:
         try:
             twin = self.build()
-        except torch.OutOfMemoryError:
+        except Exception:
+            # the first one was built; there may be no room for a second, or a thing that only one may hold
             return None
         # a factory may hand out one object again and again
         return None if twin is model else twin

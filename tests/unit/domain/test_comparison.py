@@ -74,6 +74,23 @@ def test_that_a_failure_says_how_it_ended(make_run: RunMaker, ended: e.Ended, wo
     assert "\n" not in found.summary
 
 
+@pytest.mark.parametrize("outcome", ["crashed", "timed_out"])
+def test_that_a_process_that_was_ended_is_told_in_the_sentence_that_knows_most(make_run: RunMaker, outcome: str):
+    error = e.RunError(stage="load", type="SIGSEGV", message="It was ended in stage load.")
+
+    found = judge(make_run(ended=e.Ended(outcome=outcome, error=error)))
+
+    assert found is not None and found.summary == "It was ended in stage load."
+
+
+def test_that_a_class_of_our_own_is_not_put_before_a_sentence_of_our_own(make_run: RunMaker):
+    error = e.RunError(stage="load", type="ScriptError", message="The inputs are of type ndarray.")
+
+    found = judge(make_run(ended=e.Ended(outcome="failed", error=error)))
+
+    assert found is not None and found.summary == "The inputs are of type ndarray."
+
+
 def test_that_a_failure_gives_its_stage_and_hint(make_run: RunMaker):
     found = judge(make_run(ended=e.Ended(outcome="failed", error=BROKEN)))
 

@@ -103,6 +103,30 @@ def test_that_the_terminal_table_says_what_failed_and_what_to_use(value: dict[st
     assert "model = torch.compile(model)" in text
 
 
+def test_that_the_terminal_table_says_where_in_the_script_a_run_failed(value: dict[str, Any]):
+    failed = next(run for run in value["runs"] if run["error"])
+    failed["error"] |= {"file": "/x/model.py", "line": 12}
+
+    assert "(model.py:12)" in " ".join(text_table(value).split())
+
+
+def test_that_what_is_too_noisy_to_tell_is_not_shown_as_no_difference(make_run: RunMaker):
+    runs = [make_run("a", noise=0.8, blocks=20, speedup=1.0), make_run("b", speedup=1.0), make_run("c", blocks=0)]
+
+    rows = text_table(comparison_json(Comparison(id="c", created=0.0, runs=runs))).splitlines()[2:5]
+
+    assert rows[0].endswith("too noisy") and rows[1].endswith("no difference") and rows[2].endswith("too few calls")
+
+
+def test_that_a_path_that_is_no_text_is_written_and_read_back(value: dict[str, Any], tmp_path: Path):
+    value["workload"]["script"] = "/x/\udcff.py"
+
+    for write in (write_csv, write_markdown, write_json):
+        write(value, tmp_path / "out")
+
+    assert json.loads((tmp_path / "out").read_text(encoding="utf-8"))["workload"]["script"] == "/x/\udcff.py"
+
+
 def test_that_a_comparison_without_runs_is_still_a_table():
     value = comparison_json(Comparison(id="c", created=0.0))
 
