@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from benchmarks.timing import MOST_APART, fair_clock, ratios
 from torch import nn
 
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
@@ -106,32 +107,12 @@ def test_that_the_collector_comes_back_after_an_error() -> None:
 
 
 @pytest.mark.slow
-def test_that_medians_agree_with_a_plain_loop_run_between() -> None:
-    model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256)).eval()
-    x = torch.randn(64, 256)
-    before, torch_threads = torch.get_num_threads(), 1
-    torch.set_num_threads(torch_threads)
+def test_that_medians_agree_with_a_plain_loop_that_takes_turns_with_it() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
-        ratios = []
-        for _ in range(10):
-            events: list[Event] = []
-            sides = [(Side(name, model, model, RECIPE), Inputs(args=(x,))) for name in ("eager", "compiled")]
-            Timer(sides, events.append, lambda: 0).run(Plan(budget_s=0.6, interval=0.0))
-            ratios.append(statistics.median(back_to_back(events, "eager")) / plain_loop(model, x))
+        found = list(ratios(fair_clock()))
     finally:
         torch.set_num_threads(before)
 
-    assert statistics.median(ratios) == pytest.approx(1.0, abs=0.03)
-
-
-def plain_loop(model: nn.Module, x: torch.Tensor) -> float:
-    rounds = []
-    with torch.inference_mode():
-        for _ in range(10):
-            model(x)
-        for _ in range(20):
-            began = time.perf_counter()
-            for _ in range(100):
-                model(x)
-            rounds.append((time.perf_counter() - began) / 100)
-    return statistics.median(rounds)
+    assert statistics.median(found) == pytest.approx(1.0, abs=MOST_APART), found
