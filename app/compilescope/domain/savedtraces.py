@@ -64,7 +64,7 @@ def read_saved(path: str | Path, report: Callable[[Progress], bool] | None = Non
             except AppError as error:
                 found.problems.append(error.message)
                 hints.append(error.hint)
-            if run.processes[0].last_at or run.revision["all"] > 1:
+            if run.processes[0].last_at:
                 found.runs.append(_finished(run, file))
     if not found.runs:
         raise UsageError(" ".join(found.problems) or f"{path} holds no records.", hint=hints[0] if hints else "")
@@ -91,13 +91,14 @@ def _read(file: Path, run: Run, report: Callable[[Progress], bool]) -> None:
     for number, record in enumerate(read_trace(file)):
         last = record.at
         for event in translator.feed(record):
-            run.apply(event)
+            process.apply(event)
         if number % _CHECK_RECORDS == 0 and time.monotonic() - told > REPORT_S:
             told = time.monotonic()
             share = min(record.offset / size, 1.0) if size else None
             if not report(Progress(file=file.name, share=share, phases=len(process.phases))):
                 raise ReadingStoppedError
-    run.apply_all(translator.finish(last))
+    for event in translator.finish(last):
+        process.apply(event)
 
 
 def _finished(run: Run, file: Path) -> Run:

@@ -91,8 +91,7 @@ def autotuned_operation(name: str) -> str | None:
 
 def parse_tick(record: TraceRecord) -> Tick | None:
     """A timed region's begin or end; cache events carry tens of kilobytes, so only both ends of the text are read."""
-    first, last = record.ends(_ENDS)
-    head, state = _HEAD.match(first), _STATE.search(last)
+    head, state = record.matches(_HEAD, _STATE, _ENDS)
     if head and state:
         return Tick(name=head[1].decode(), state=state[1].decode(), seconds=float(head[2]) / 1e6)
     try:

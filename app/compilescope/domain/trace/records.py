@@ -10,11 +10,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
 from compilescope.domain.errors import UsageError
 
+Match = re.Match[bytes] | None
 _CHUNK = 4 << 20
 _FOREIGN_HINT = "Choose a file or folder that TORCH_TRACE has written (dedicated_log_torch_trace_….log, plain or .gz)."
 # half of all records, and nothing in them that is told
@@ -67,6 +69,14 @@ class TraceRecord:
         if self.text is None:
             self.text = plain_text(self._buffer[self._start : self._stop])
         return self.text
+
+    def matches(self, head: re.Pattern[bytes], tail: re.Pattern[bytes], size: int) -> tuple[Match, Match]:
+        """What the patterns find in the first and the last `size` characters, where the file's own bytes are there."""
+        if self.text is not None:
+            first, last = self.ends(size)
+            return head.match(first), tail.search(last)
+        start, stop = self._start, self._stop
+        return head.match(self._buffer, start, stop), tail.search(self._buffer, max(stop - size, start), stop)
 
     def ends(self, size: int) -> tuple[bytes, bytes]:
         """About the first and last characters of the payload, with the file's tabs still in them."""
@@ -163,19 +173,35 @@ def _records(stream: IO[bytes], path: Path) -> Iterator[TraceRecord]:
 
 
 def _record(buffer: bytes, start: int, end: int, base: int, clock: _Clock) -> TraceRecord | None:
+    # eight records of ten are the begin or end of a region, whose header is always the same
+    region = _REGION.match(buffer, start, end)
+    if region is not None:
+        stamp, thread, frame, compiled = region.groups()
+        payload = region.end()
+        record = TraceRecord(
+            _region(frame, compiled),
+            at=clock.seconds(stamp),
+            thread=int(thread),
+            offset=base + payload,
+            length=end - payload,
+        )
+        return record.keep(buffer, payload, end)
+    return _other_record(buffer, start, end, base, clock)
+
+
+@lru_cache(maxsize=1024)
+def _region(frame: bytes, compiled: bytes) -> Mapping[str, Any]:
+    return {"chromium_event": {}, "frame_id": int(frame), "frame_compile_id": int(compiled)}
+
+
+def _other_record(buffer: bytes, start: int, end: int, base: int, clock: _Clock) -> TraceRecord | None:
     line_end = buffer.find(b"\n", start, end)
     line_end = end if line_end < 0 else line_end
     bracket = buffer.find(b"] {", start, line_end)
     if bracket < 0 or buffer.startswith(_DROPPED, bracket):
         return None
-    # eight records of ten are the begin or end of a region, whose header is always the same
-    region = _REGION.match(buffer, bracket, line_end)
     try:
-        metadata = (
-            {"chromium_event": {}, "frame_id": int(region[1]), "frame_compile_id": int(region[2])}
-            if region
-            else _decode(buffer[bracket + 2 : line_end].decode("utf-8", "replace"))
-        )
+        metadata = _decode(buffer[bracket + 2 : line_end].decode("utf-8", "replace"))
     except ValueError:
         # a process that died while it wrote leaves half a record
         return None
@@ -192,8 +218,9 @@ def _record(buffer: bytes, start: int, end: int, base: int, clock: _Clock) -> Tr
 
 
 _REGION = re.compile(
+    rb"V(\d{4} \d\d:\d\d:\d\d(?:\.\d+)?) +(\d+) [^\]\n]*"
     rb'\] \{"chromium_event": \{\}, "frame_id": (\d+), "frame_compile_id": (\d+), "attempt": \d+, '
-    rb'"has_payload": "\w+"\}$'
+    rb'"has_payload": "\w+"\}\n'
 )
 _decode = json.JSONDecoder(strict=False).decode
 _HEADER = re.compile(rb"V(\d{4} \d\d:\d\d:\d\d(?:\.\d+)?)\S* +(\d+) ")

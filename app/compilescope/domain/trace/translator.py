@@ -56,7 +56,6 @@ class TraceTranslator:
         self._messages: set[str] = set()
         self._records: dict[str, Callable[[TraceRecord], list[e.Event]]] = {
             "str": self._string,
-            "chromium_event": self.timeline.tell,
             "dynamo_start": self._start,
             "dynamo_output_graph": self._graph,
             "compilation_metrics": self._metrics,
@@ -74,6 +73,10 @@ class TraceTranslator:
     def feed(self, record: TraceRecord) -> list[e.Event]:
         """The events of one record, in order."""
         name = record.kind
+        if name == "chromium_event":
+            # most records by far; a phase knows where it comes from
+            events = self.timeline.tell(record)
+            return events if len(events) < 2 else self._stamped(record, events)
         handler = self._records.get(name)
         if name == "artifact":
             name = str((record.value or {}).get("name"))
