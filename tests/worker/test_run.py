@@ -10,7 +10,9 @@ import pytest
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
-from compilescope.domain.workload import Job
+from compilescope.domain.measures import measure
+from compilescope.domain.run import Run
+from compilescope.domain.workload import Job, Workload
 
 if TYPE_CHECKING:
     from conftest import Told, Worker
@@ -50,6 +52,17 @@ def test_that_a_model_of_which_only_one_can_be_is_shared_and_said_to_be(worker: 
     assert told.status == 0, told.log
     assert told.one(e.WorkloadReady).copies == "shared"
     assert "shared_model" in [warning.code for warning in told.all(e.Warning)]
+
+
+@pytest.mark.slow
+def test_that_a_script_that_stops_the_clock_does_not_stop_ours(worker: Worker, mlp: str) -> None:
+    stopped = "import time\ntime.perf_counter = time.monotonic = time.time = lambda: 0.0\n"
+
+    told = worker.run(worker.script(stopped + mlp), EAGER, budget=0.3)
+
+    assert told.status == 0, told.log
+    assert all(first.duration_s > 0 for first in told.all(e.FirstCall))
+    assert all(seconds > 0 for row in told.all(e.Samples) for seconds in row.seconds)
 
 
 @pytest.mark.slow
@@ -241,3 +254,43 @@ def test_that_the_folder_of_the_script_stays_as_it_was(worker: Worker, mlp: str,
     worker.run(worker.script(mlp), task="inspect")
 
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+MODES = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        print("mode", torch.is_inference_mode_enabled(), torch.is_grad_enabled(), torch.get_num_threads())
+        return x + 1
+
+def get_inputs():
+    return [torch.randn(8, 32)]
+"""
+
+
+@pytest.mark.parametrize(("grad_mode", "is_inference"), [("inference_mode", True), ("no_grad", False)])
+def test_that_grad_mode_and_threads_are_as_chosen(worker: Worker, grad_mode: str, is_inference: bool) -> None:
+    script = worker.script(MODES)
+
+    told = worker.run(script, EAGER, budget=0.2, grad_mode=grad_mode, threads=1)
+
+    assert told.status == 0, told.log[-2000:]
+    assert {line for line in told.log.splitlines() if line.startswith("mode")} == {f"mode {is_inference} False 1"}
+    assert told.all(e.Environment)[-1].threads == 1
+
+
+def test_that_each_size_of_a_sweep_has_its_first_call_and_its_recompiles(worker: Worker, mlp: str) -> None:
+    sizes = {"x": [[8, 32], [16, 32], [24, 32]]}
+    workload = Workload(script="script.py", inputs=sizes)
+
+    told = worker.run(worker.script(mlp), Config(backend="eager", dynamic=False), budget=0.9, inputs=sizes)
+
+    run = Run("run", config=Config(), workload=workload)
+    run.apply_all(told.events)
+    rows = measure(run).shapes
+    assert [row.recompiles for row in rows] == [0, 1, 1]
+    assert all(row.first_call_s and row.first_call_s > 0 for row in rows)
+    assert measure(run).eager_peak_bytes is measure(run).compiled_peak_bytes is None
+    assert measure(run).process_rss_bytes

@@ -17,6 +17,7 @@ from compilescope.domain.verdict import (
     break_even_text,
     disagreement_reason,
     interval_text,
+    is_settled,
     judge,
     numbers_reason,
     story_reasons,
@@ -121,13 +122,15 @@ def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
     known = [(run, verdict) for run, verdict in zip(runs, verdicts, strict=True) if verdict]
     if all(run.outcome != "finished" for run, _ in known):
         return "Nothing can be recommended, since no run finished."
+    is_open = any(verdict.kind == "no_difference" and not is_settled(measure(run).speedup) for run, verdict in known)
+    rest = " A longer measurement, or a quieter machine, could still tell otherwise." if is_open else ""
     if len(known) == 1:
-        return f"Leave it eager. {known[0][0].label}: {known[0][1].summary}"
+        return f"Leave it eager. {_named(known)}{rest}"
     if len(known) <= MOST_NAMED:
-        return f"Leave it eager: no configuration was shown to be faster. {_named(known)}"
+        return f"Leave it eager: no configuration was shown to be faster. {_named(known)}{rest}"
     counts = Counter(verdict.kind for _, verdict in known)
     listed = ", ".join(f"{counts[kind]} {kind.replace('_', ' ')}" for kind in KINDS if counts[kind])
-    return f"Leave it eager: of {len(known)} configurations none was shown to be faster ({listed})."
+    return f"Leave it eager: of {len(known)} configurations none was shown to be faster ({listed}).{rest}"
 
 
 def _named(known: Sequence[tuple[Run, Verdict]]) -> str:

@@ -46,6 +46,11 @@ def judge(run: Run, noise_floor: float = NOISE_FLOOR) -> Verdict | None:
     return Verdict(kind=kind, summary=_timing(kind, measures.speedup), reasons=_evidence(run, measures))
 
 
+def is_settled(speedup: Interval | None) -> bool:
+    """Whether a speedup is known well enough to say that nothing differs."""
+    return speedup is not None and speedup.half_width <= TOO_NOISY
+
+
 def interval_text(interval: Interval | None) -> str:
     """A speedup as people read it: "1.84× ± 0.02"."""
     if interval is None:
@@ -100,7 +105,7 @@ def _timing(kind: str, speedup: Interval | None) -> str:
     if speedup is None:
         return "Too few timed calls to tell a difference."
     text = interval_text(speedup)
-    if kind == "no_difference" and speedup.half_width > TOO_NOISY:
+    if kind == "no_difference" and not is_settled(speedup):
         low, high = units.ratio(speedup.low), units.ratio(speedup.high)
         return f"Too noisy to tell: between {low} and {high} of eager's speed."
     if kind == "faster":

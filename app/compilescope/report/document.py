@@ -132,6 +132,8 @@ def _answer(comparison: Comparison, found: Recommendation | None) -> Card:
     if found is None:
         return Card(title="No answer yet", text="No configuration has run to its end.", tone="muted")
     run = next((run for run in comparison.runs if run.id == found.run_id), None)
+    if run is None and all(run.outcome != "finished" for run in comparison.runs):
+        return Card(title="Nothing can be recommended", text="No configuration has run to its end.", tone="muted")
     if run is None:
         return Card(title="Leave it eager", text=_reason(found.summary), tone="muted")
     return Card(

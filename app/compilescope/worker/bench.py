@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-import time
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -164,7 +164,7 @@ class Bench:
         is_compiled = side.name == "compiled"
         if is_compiled:
             self._capture.begin_call()
-        began = time.perf_counter()
+        began = perf_counter()
         with side.ready():
             step()
         side.synchronize()
@@ -172,7 +172,7 @@ class Bench:
             side=side.name,
             shape=shape,
             direction="step" if self._work.training else "forward",
-            duration_s=time.perf_counter() - began,
+            duration_s=perf_counter() - began,
             capture_s=self._capture.end_call() if is_compiled else None,
         )
 

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from compilescope.domain import events as e
@@ -113,13 +114,13 @@ class Capture:
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
         """Keeps the time spent, and keeps our errors away from the user's code."""
-        began = time.perf_counter()
+        began = perf_counter()
         try:
             yield
         except Exception as error:
             self._report(error)
         finally:
-            self._own_s += time.perf_counter() - began
+            self._own_s += perf_counter() - began
 
     def _report(self, error: Exception) -> None:
         if self._broken:

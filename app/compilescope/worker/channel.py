@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-import time
+from time import perf_counter
 
 from compilescope.domain.events import Event, encode
 
@@ -17,11 +17,11 @@ class Channel:
         self._fd = fd
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        self._began = time.perf_counter()
+        self._began = perf_counter()
 
     def clock(self) -> float:
         """Seconds since the worker's start, the `at` of events."""
-        return time.perf_counter() - self._began
+        return perf_counter() - self._began
 
     def emit(self, event: Event) -> None:
         if os.getpid() != self._owner:

@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from compilescope.domain.events import Failure, Hello, Stage
@@ -48,10 +49,10 @@ class Session:
     def stage_of(self, name: str) -> Iterator[None]:
         """Tell that a stage begins and ends; after a failure its name stays, to be told with the error."""
         self.stage = name
-        began = time.perf_counter()
+        began = perf_counter()
         self.channel.emit(Stage(name=name, state="begin"))
         yield
-        self.channel.emit(Stage(name=name, state="end", duration_s=time.perf_counter() - began))
+        self.channel.emit(Stage(name=name, state="end", duration_s=perf_counter() - began))
 
     def _work(self) -> None:
         self._hello()

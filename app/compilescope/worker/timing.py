@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter  # by name: a script may put a clock of its own in its place
 from typing import Any
 
 import torch
@@ -108,17 +108,17 @@ class Timer:
         timed.lead = _calls_for(LEAD_S, per_call)
 
     def _back_to_back(self, plan: Plan, budget: float) -> str:
-        began = told = time.perf_counter()
+        began = told = perf_counter()
         least = min(1.5, budget / 2)
         while True:
             self._pair()
-            now = time.perf_counter()
+            now = perf_counter()
             if now - told >= CHUNK_S:
                 self._tell()
                 if now - began >= least and self._is_narrow(plan.interval):
                     return "interval"
                 gc.collect(0)
-                told = time.perf_counter()
+                told = perf_counter()
             if self._voids >= VOIDS_IN_A_ROW:
                 self._warn_of_recompiles()
                 return self._finish("budget")
@@ -170,20 +170,20 @@ class Timer:
     def _time(self, timed: Timed, calls: int) -> Block:
         call, rounds = timed.call, range(calls)
         if not self._on_cuda:
-            began = time.perf_counter()
+            began = perf_counter()
             for _ in rounds:
                 call()
-            took = (time.perf_counter() - began) / calls
+            took = (perf_counter() - began) / calls
             return Block(seconds=took, wall_s=took, calls=calls)
         start, end = _event(), _event()
         timed.side.synchronize()
-        began = time.perf_counter()
+        began = perf_counter()
         start.record()
         for _ in rounds:
             call()
         end.record()
         timed.side.synchronize()
-        wall = (time.perf_counter() - began) / calls
+        wall = (perf_counter() - began) / calls
         return Block(seconds=start.elapsed_time(end) / 1e3 / calls, wall_s=wall, calls=calls)
 
     def _tell(self) -> None:
@@ -213,9 +213,9 @@ class Timer:
 
     def _latency(self, budget: float) -> None:
         """Calls that are waited for one by one, in alternating blocks, until the time or the count is reached."""
-        began = time.perf_counter()
+        began = perf_counter()
         counts = [0 for _ in self._timed]
-        while time.perf_counter() - began < budget and min(counts) < MOST_LATENCIES:
+        while perf_counter() - began < budget and min(counts) < MOST_LATENCIES:
             for index, timed in enumerate(self._timed):
                 calls = min(timed.calls, 200)
                 self._time_each(timed, calls)
@@ -224,7 +224,7 @@ class Timer:
                 timed.seconds = []
 
     def _time_each(self, timed: Timed, calls: int) -> None:
-        clock, call, wait = time.perf_counter, timed.call, timed.side.synchronize
+        clock, call, wait = perf_counter, timed.call, timed.side.synchronize
         with timed.side.ready():
             for _ in range(min(timed.lead, calls)):
                 call()

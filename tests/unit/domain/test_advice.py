@@ -96,6 +96,7 @@ QUIET = [
     ("tf32_off", {**CUDA, "starts": ("cold",), "extra": [OLD]}),
     ("old_gpu", CUDA),
     ("never_pays", {"speedup": 1.5}),
+    ("never_pays", {"speedup": 1.0, "noise": 0.8, "blocks": 20}),
     ("never_pays", {"speedup": 0.9, "ended": None}),
     ("never_pays", {"speedup": 0.9, "ended": e.Ended(outcome="stopped")}),
     ("pays_late", {"speedup": 1.5}),

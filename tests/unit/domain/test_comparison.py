@@ -187,6 +187,15 @@ def test_that_leaving_it_eager_is_an_answer(make_run: RunMaker):
     assert all(word in found.summary for word in ("Slower", "wrong", "captured no graph"))
 
 
+def test_that_what_is_not_settled_is_not_given_up(make_run: RunMaker):
+    noisy, alike = make_run("noisy", speedup=1.0, noise=0.8, blocks=20), make_run("alike", speedup=1.0)
+
+    words = [recommend(Comparison(id="c", created=0.0, runs=[run])) for run in (noisy, alike)]
+
+    assert words[0] is not None and "longer measurement" in words[0].summary
+    assert words[1] is not None and "longer measurement" not in words[1].summary
+
+
 def test_that_a_recommendation_carries_its_caveats(make_run: RunMaker):
     extra = [
         e.GraphBreak(kind="item", file="m.py", line=3),

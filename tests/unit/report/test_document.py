@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from fakes.comparisons import SCRIPT, comparison
 
+from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Choices, Config
 from compilescope.domain.run import Run
@@ -76,6 +77,15 @@ def test_that_leaving_it_eager_is_a_full_answer() -> None:
     assert isinstance(card, blocks.Card)
     assert card.title == "Leave it eager"
     assert "Slower than eager" in card.text
+
+
+def test_that_nothing_is_advised_where_no_configuration_ran_to_its_end(make_run: Callable[..., Run]) -> None:
+    broken = Comparison(id="c", created=0.0, runs=[make_run(ended=e.Ended(outcome="crashed"))])
+
+    (card,) = of_type(build_document(broken).sections[0].blocks, blocks.Card)
+
+    assert isinstance(card, blocks.Card)
+    assert card.title == "Nothing can be recommended"
 
 
 def test_that_every_configuration_has_its_pages_and_its_row(document: blocks.Document, full: Comparison) -> None:

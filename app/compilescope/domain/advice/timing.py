@@ -21,6 +21,7 @@ from compilescope.domain.advice.rule import (
     places_of,
 )
 from compilescope.domain.measures import measure
+from compilescope.domain.verdict import is_settled
 
 AMPERE = (8, 0)
 # a short job is over before this
@@ -126,7 +127,10 @@ def never_pays(case: Case) -> Iterator[Advice]:
     if case.run.outcome != "finished" or first is None or measures.speedup is None or not case.story.graphs:
         return
     found = measures.cold_break_even
-    if found is None or statistics.difference(measures.speedup, case.noise_floor) != "faster":
+    is_faster = statistics.difference(measures.speedup, case.noise_floor) == "faster"
+    if not is_faster and not is_settled(measures.speedup) and measures.speedup.high > 1:
+        return  # too noisy to say so
+    if found is None or not is_faster:
         yield Advice(
             code="never_pays",
             title="Compiling does not pay off here",
