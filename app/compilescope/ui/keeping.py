@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ class Stored:
     comparison: Comparison
     source: str | None
     measurement: Measurement | None
+    log_tails: Mapping[str, str]  # run id → the last that it wrote
 
 
 class HistoryCommands(QObject):
@@ -45,7 +46,7 @@ class HistoryCommands(QObject):
     informed = Signal(str)
     asked = Signal(str, object)  # sentence, answers: (what the button says, what it does), …
     changed = Signal()  # what the list shows
-    opened = Signal()
+    opened = Signal(object)  # Stored
     compared = Signal(object)  # tuple[Stored, Stored]
 
     def __init__(
@@ -168,8 +169,10 @@ class HistoryCommands(QObject):
     def _load(self, comparison_id: str) -> Stored:
         """In the thread."""
         history = self.history
+        comparison = history.load(comparison_id)
         return Stored(
-            comparison=history.load(comparison_id),
+            comparison=comparison,
+            log_tails={run.id: history.log_tail(run.id) for run in comparison.runs},
             source=history.source(comparison_id),
             measurement=history.measurement(comparison_id),
         )
@@ -180,7 +183,7 @@ class HistoryCommands(QObject):
             self.failed.emit("This comparison has no run that told anything.", "Resume it, or delete it.")
             return
         self._state.show_stored(comparison, source=stored.source, measurement=stored.measurement)
-        self.opened.emit()
+        self.opened.emit(stored)
 
     def _resume(self, unfinished: Unfinished, stored: Stored) -> None:
         again = {request.id for request in unfinished.requests}
@@ -194,7 +197,7 @@ class HistoryCommands(QObject):
         )
         self._state.show_stored(comparison, source=stored.source, measurement=stored.measurement)
         self._session.resume([_request(row) for row in unfinished.requests])
-        self.opened.emit()
+        self.opened.emit(stored)
 
     def _finish(self, run: Run) -> None:
         """A run is over and has been judged: its figures go into the list."""

@@ -168,6 +168,16 @@ class MainWindow(QMainWindow):
             shown = [Candidate(name=run.label, run=run) for run in runs]
             self._open_difference(shown, sorted(pair))
 
+    def _show_origin(self, stored: Stored) -> None:
+        """A stored comparison is shown: say when it ran, and what it wrote."""
+        script = self._state.script
+        name = script.name if script else "comparison"
+        self.setWindowTitle(f"{name}, {date_text(stored.comparison.created)} – CompileScope")
+        for run in stored.comparison.runs:
+            lines = stored.log_tails.get(run.id, "").splitlines()
+            if lines:
+                self.workspace.log.append(run.label, 0.0, [line.encode() for line in lines])
+
     def _compare_stored(self, found: tuple[Stored, Stored]) -> None:
         """Any configuration of one stored comparison beside any of another."""
         candidates = [
@@ -325,6 +335,7 @@ class MainWindow(QMainWindow):
         history.informed.connect(self.messages.show_info)
         history.asked.connect(self.messages.offer)
         history.compared.connect(self._compare_stored)
+        history.opened.connect(self._show_origin)
         exports.written.connect(self._offer_to_open)
         self.history.back_wanted.connect(self.show_history)
         table.repeat_wanted.connect(self._repeat)

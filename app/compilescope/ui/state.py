@@ -81,6 +81,8 @@ class AppState(QObject):
         """Show a comparison out of the history, with the script's text as it was then."""
         self.source, self.measurement = source, measurement
         self._begin(script=Path(comparison.runs[0].workload.script), comparison=comparison)
+        found = next((run.story.workload for run in comparison.runs if run.story and run.story.workload), None)
+        self.set_inspection(found)
         for run in comparison.runs:
             self.run_changed.emit(run.id)
 

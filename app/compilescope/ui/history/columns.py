@@ -44,7 +44,13 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
     Column(
         title="Script", value=lambda row: row.title, text=lambda row: row.title, tip=lambda row: row.script
     ),
-    Column(title="Configurations", value=lambda row: row.runs, text=lambda row: str(row.runs), is_number=True),
+    Column(
+        title="Runs",
+        value=lambda row: row.runs,
+        text=lambda row: str(row.runs),
+        is_number=True,
+        explanation="Configurations that were compared.",
+    ),
     Column(
         title="Best speedup",
         value=lambda row: row.best_speedup,
@@ -53,9 +59,14 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
         tone=lambda row: "good" if row.best_speedup else "muted",
         explanation="Of the configurations that are faster than eager for certain.",
     ),
-    Column(title="Result", value=result_text, text=result_text, tone=_tone),
+    Column(title="Result", value=result_text, text=result_text, tone=_tone, tip=result_text),
     Column(title="torch", value=lambda row: row.torch or "", text=lambda row: row.torch or "–"),
-    Column(title="Device", value=lambda row: row.device or "", text=lambda row: row.device or "–"),
+    Column(
+        title="Device",
+        value=lambda row: row.device or "",
+        text=lambda row: row.device or "–",
+        tip=lambda row: row.device or "",
+    ),
     Column(
         title="Tags",
         value=lambda row: row.tags_json,

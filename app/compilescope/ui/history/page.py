@@ -149,7 +149,7 @@ class HistoryPage(QWidget):
         self._table = DataTable("History", self._model)
         self._table.setObjectName("history")
         self._table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self._table.set_widths((17, 26, 13, 13, 30, 13, 24, 18), stretch=7)
+        self._table.set_widths((16, 19, 5, 12, 21, 12, 15, 12), stretch=7)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)

@@ -40,6 +40,7 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
         self._theme = theme
         self._rows: list[Row] = []
         self._bold: Callable[[Row], bool] | None = None
+        self._mark: tuple[int, str] | None = None
         theme.changed.connect(self._restyle)
 
     @property
@@ -49,6 +50,11 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
     def set_bold(self, is_bold: Callable[[Row], bool]) -> None:
         """Which rows stand out."""
         self._bold = is_bold
+
+    def mark_sorted(self, column: int | None, *, descending: bool = False) -> None:
+        """Show in a header that the rows are sorted by it."""
+        self._mark = None if column is None else (column, " ↓" if descending else " ↑")
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self._columns) - 1)
 
     def set_rows(self, rows: Sequence[Row]) -> None:
         """Show these rows, with the smallest change that leads there."""
@@ -114,7 +120,7 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
         column = self._columns[section]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return column.title
+                return column.title + (self._mark[1] if self._mark and self._mark[0] == section else "")
             case Qt.ItemDataRole.ToolTipRole:
                 return plain_tip(column.explanation)
             case Qt.ItemDataRole.TextAlignmentRole:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QAbstractItemModel, QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
-from compilescope.ui.models.rows import Column
+from compilescope.ui.models.rows import Column, RowsModel
 from compilescope.ui.panels.table import DataTable
 
 RowType = TypeVar("RowType")
@@ -22,8 +22,9 @@ class SortableTable(DataTable):
 
     order_changed = Signal()
 
-    def __init__(self, name: str, model: QAbstractItemModel, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, model: RowsModel[Any], parent: QWidget | None = None) -> None:
         super().__init__(name, model, parent)
+        self._rows_model = model
         self._column: int | None = None
         self._is_descending = False
         self._hidden: set[int] = set()
@@ -75,10 +76,7 @@ class SortableTable(DataTable):
             self._is_descending = True
         else:
             self._column = None
-        header = self.horizontalHeader()
-        header.setSortIndicatorShown(self._column is not None)
-        order = Qt.SortOrder.DescendingOrder if self._is_descending else Qt.SortOrder.AscendingOrder
-        header.setSortIndicator(column, order)
+        self._rows_model.mark_sorted(self._column, descending=self._is_descending)
         self.order_changed.emit()
 
     def _show_chooser(self, place: QPoint) -> None:
