@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from compilescope.worker import layout
 from compilescope.worker.accuracy import Norm, apart
 from compilescope.worker.entries import seed_all
 from compilescope.worker.inputs import Inputs, Source, signature
@@ -50,7 +51,7 @@ class Finding:
     """The worst of one subject over all calls, with the first call that was so for a second look.
 
     `gap`: how far the two are apart, as shares of the values. `spread`: how eager differs from itself, None where that
-    could not be tried; `spread_share` as a share of the values.
+    could not be tried; `spread_share` as a share of the values. `layout`: what differs although values are equal.
     """
 
     difference: Difference
@@ -58,6 +59,7 @@ class Finding:
     gap: Norm = field(default_factory=Norm)
     spread: Difference | None = None
     spread_share: float = 0.0
+    layout: tuple[str, ...] = ()
 
 
 class Checker:
@@ -98,6 +100,8 @@ class Checker:
         expected = perform(self._eager, call)
         self.draws_random_numbers |= before != random_state(self._eager.recipe.device)
         actual = perform(self._compiled, call)
+        if not self.calls:
+            self._note_layout(expected, actual)
         for subject in self._subjects:
             difference = compare(expected.part(subject), actual.part(subject), subject)
             if self._note(subject, difference, call) and difference.is_rounding:
@@ -128,6 +132,10 @@ class Checker:
                 finding.spread_share = gap.rms
         with stateful(self._eager.recipe):
             copy_state(self._eager.model, self._reference)
+
+    def _note_layout(self, expected: Outcome, actual: Outcome) -> None:
+        trees = [{"inputs": outcome.inputs, "outputs": outcome.outputs} for outcome in (expected, actual)]
+        self.findings["outputs"].layout = tuple(layout.differences(*trees))
 
     def _note(self, subject: str, difference: Difference, call: Call) -> bool:
         """Keep a difference that is the worst so far; whether it was."""

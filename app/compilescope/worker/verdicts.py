@@ -44,7 +44,8 @@ class Judge:
         detail = "Bitwise equal." if finding.difference.equal else "Equal within the tolerance of the type."
         if finding.spread is not None and not finding.spread.equal:
             detail += " Eager itself varies from call to call."
-        return self._told(subject, "match", finding.difference, f"{detail} {calls} calls compared.")
+        detail = " ".join([detail, f"{calls} calls compared.", *finding.layout])
+        return self._told(subject, "match", finding.difference, detail)
 
     def _varies_by_itself(self, finding: Finding) -> bool:
         """Whether eager differs from itself by more than rounding, and as much as from the compiled model."""
