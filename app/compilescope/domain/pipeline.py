@@ -120,6 +120,9 @@ def _measured(run: Run, story: ProcessStory) -> Step:
 
 def _staged(name: str, stages: tuple[str, ...], run: Run, story: ProcessStory, detail: str) -> Step:
     rows = [row for row in story.stages if row.name in stages]
+    if run.is_trace:
+        # it begins with the compiler, and ends with it
+        return Step(name=name, state=State.ABSENT)
     if not rows:
         return Step(name=name, state=State.FAILED if _failed_in(run, stages) else State.WAITING)
     total = sum(_duration(row, story.last_at) for row in rows)
@@ -143,12 +146,12 @@ def _failed_in(run: Run, stages: tuple[str, ...]) -> bool:
 
 def _compiler(run: Run, story: ProcessStory) -> list[Step]:
     compile_rows = [row for row in story.stages if row.name == "compile"]
-    if not compile_rows:
+    if not compile_rows and not run.is_trace:
         first = State.FAILED if _failed_in(run, ("compile",)) else State.WAITING
         return [Step(name=name, state=first if name == "Dynamo" else State.WAITING) for name in _GROUPS]
     reader = _self_times.setdefault(story, SelfTimes())
     times = reader.of(story.phases, story.last_at)
-    is_on = compile_rows[-1].duration_s is None and not run.is_over
+    is_on = bool(compile_rows) and compile_rows[-1].duration_s is None and not run.is_over
     innermost = (reader.innermost or "dynamo") if is_on else ""
     failed = _failed_in(run, ("compile",))
     steps = []
