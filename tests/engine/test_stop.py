@@ -79,6 +79,20 @@ def test_that_a_stranger_who_holds_the_pipes_does_not_hold_the_run(engine: Any) 
     assert told.seconds < 2.0
 
 
+@pytest.mark.parametrize("then", ["ok", "crash", "hang"])
+def test_that_a_child_without_mark_and_group_goes_with_the_run(engine: Any, then: str) -> None:
+    before = count_of_sleepers()
+    engine.submit("stranger", seconds=3600, then=then, signal="SIGKILL")
+    if then == "hang":
+        engine.await_stage("compile")
+        assert count_of_sleepers() > before
+        engine.supervisor.stop()
+
+    engine.await_end()
+
+    assert count_of_sleepers() == before
+
+
 def test_that_stop_ends_a_worker_that_waits_for_its_reader(engine: Any) -> None:
     engine.submit("flood")
     time.sleep(2.0)  # nobody drains: the feed is full and the worker blocked in a write

@@ -21,6 +21,7 @@ from compilescope.engine.reader import PipeReader
 INTERRUPT_S = 3.0
 TERMINATE_S = 1.0
 READERS_S = 1.0
+HELD_S = 0.1
 PIPE_BYTES = 1 << 20
 
 
@@ -113,6 +114,7 @@ class WorkerProcess:
         tree.kill(process.pid)
         tree.kill_marked(self._command.job.run)
         status = process.wait()
+        self._end_holders(process)
         deadline = time.monotonic() + (READERS_S if self._step is StopStep.NONE else READERS_S / 2)
         for reader in self._readers:
             reader.finish(max(0.0, deadline - time.monotonic()))
@@ -122,6 +124,13 @@ class WorkerProcess:
                 with contextlib.suppress(OSError):
                     pipe.close()
         return status
+
+    def _end_holders(self, process: subprocess.Popen[bytes]) -> None:
+        """What shed both group and mark: pipes that are still open have a holder."""
+        for reader in self._readers:
+            reader.join(HELD_S)
+        if any(reader.is_alive() for reader in self._readers):
+            tree.kill_holders(pipe.fileno() for pipe in (process.stdout, process.stderr) if pipe)
 
     def _take_step(self, step: StopStep) -> None:
         pid = self._started().pid

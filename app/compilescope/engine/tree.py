@@ -1,7 +1,7 @@
 """Signals to a worker and to everything that it started.
 
-On Linux that includes processes that left its group: they carry the run's mark in their environment. Elsewhere (not
-tried) only the group is reached.
+On Linux that includes processes that left its group: they carry the run's mark in their environment, or hold the pipes
+of its output. Elsewhere (not tried) only the group is reached.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from compilescope.engine.command import RUN_VARIABLE
@@ -68,6 +69,36 @@ def marked(run_id: str) -> list[int]:
     for name in os.listdir(PROC):  # noqa: PTH208 - twice as fast, and there may be thousands
         if name.isdigit() and int(name) != os.getpid() and mark in _environment(name):
             found.append(int(name))
+    return found
+
+
+def kill_holders(descriptors: Iterable[int]) -> None:
+    """End every process that holds the other end of these pipes; none where there is no /proc."""
+    if not PROC.is_dir():
+        return
+    pipes = {f"pipe:[{os.fstat(descriptor).st_ino}]" for descriptor in descriptors}
+    for name in os.listdir(PROC):  # noqa: PTH208 - as above
+        # a child of our own holds them too, between its fork and its exec
+        if name.isdigit() and os.getpid() not in (int(name), _parent(name)) and not pipes.isdisjoint(_open_files(name)):
+            with contextlib.suppress(OSError):
+                os.kill(int(name), signal.SIGKILL)
+
+
+def _parent(pid: str) -> int:
+    try:
+        # the name in the second field may hold blanks and brackets
+        return int((PROC / pid / "stat").read_bytes().rpartition(b")")[2].split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def _open_files(pid: str) -> list[str]:
+    folder = PROC / pid / "fd"
+    found = []
+    with contextlib.suppress(OSError):  # gone, or another user's
+        for name in os.listdir(folder):  # noqa: PTH208 - as above
+            with contextlib.suppress(OSError):
+                found.append(os.readlink(folder / name))  # noqa: PTH115 - as above
     return found
 
 
