@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,17 @@ from compilescope.domain.verdict import (
     unrest_reasons,
 )
 
-__all__ = ["KINDS", "Comparison", "Recommendation", "Verdict", "break_even_text", "interval_text", "judge", "recommend"]
+__all__ = [
+    "KINDS",
+    "Comparison",
+    "Recommendation",
+    "Verdict",
+    "break_even_text",
+    "interval_text",
+    "judge",
+    "recommend",
+    "relative",
+]
 
 LONG_JOB_S = 36_000.0
 MOST_NAMED = 4
@@ -156,3 +167,11 @@ def _memory_caveat(measures: Measures) -> str:
     if not eager or not compiled or compiled < 1.2 * eager:
         return ""
     return f"Peak memory grows from {units.size(eager)} to {units.size(compiled)}."
+
+
+def relative(interval: Interval, base: Interval) -> Interval:
+    """One ratio to eager over another that was measured apart from it: their errors add up as independent ones do."""
+    centre = math.log(interval.value / base.value)
+    below = math.hypot(math.log(interval.value / interval.low), math.log(base.high / base.value))
+    above = math.hypot(math.log(interval.high / interval.value), math.log(base.value / base.low))
+    return Interval(value=math.exp(centre), low=math.exp(centre - below), high=math.exp(centre + above))

@@ -21,13 +21,17 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Sequence
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
 NOISE_FLOOR = 0.005
 WINDOWS = 8
 RESAMPLES = 400
+MOST_PACKED = 700
 # a spread between processes below this is never assumed, however calm the series: alignment and placement in memory
 # differ from process to process and show in no series
 LEAST_SPREAD = 0.001
@@ -148,14 +152,6 @@ def ratio_interval(processes: Sequence[Pairs], *, seed: int = 0, resamples: int 
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
 
-def relative(interval: Interval, base: Interval) -> Interval:
-    """One ratio to eager over another that was measured apart from it: their errors add up as independent ones do."""
-    centre = math.log(interval.value / base.value)
-    below = math.hypot(math.log(interval.value / interval.low), math.log(base.high / base.value))
-    above = math.hypot(math.log(interval.high / interval.value), math.log(base.value / base.low))
-    return Interval(value=math.exp(centre), low=math.exp(centre - below), high=math.exp(centre + above))
-
-
 def disagree(processes: Sequence[Pairs]) -> bool | None:
     """Whether two processes' own intervals exclude each other by more than noise; None where that cannot be told."""
     intervals = [found for pairs in processes if (found := quick_interval(pairs.eager, pairs.compiled))]
@@ -213,15 +209,34 @@ def _bootstrap_variance(pairs: Pairs, rng: random.Random, resamples: int) -> flo
     run = max(1, round(size ** (1 / 3)))
     # the variance of many pairs is small and its own error does not matter, so that long series cost no more
     resamples = max(100, min(resamples, 120_000 // size))
-    eager, compiled = list(pairs.eager[:size]), list(pairs.compiled[:size])
-    starts = range(size - run + 1)
-    found = []
-    for _ in range(resamples):
-        drawn = rng.choices(starts, k=-(-size // run))
-        one = sorted([x for start in drawn for x in eager[start : start + run]])
-        two = sorted([x for start in drawn for x in compiled[start : start + run]])
-        found.append(math.log(_middle(one) / _middle(two)))
+    starts, draws = range(size - run + 1), -(-size // run)
+    eager, compiled = (_median_of_runs(list(side[:size]), run) for side in (pairs.eager, pairs.compiled))
+    draw = (rng.choices(starts, k=draws) for _ in range(resamples))
+    found = [math.log(eager(drawn) / compiled(drawn)) for drawn in draw]
     return _deviation(found) ** 2
+
+
+def _median_of_runs(values: Sequence[float], run: int) -> Callable[[Sequence[int]], float]:
+    """A function from the starts of drawn runs to the median of all that they hold."""
+    if len(values) > MOST_PACKED:
+        return lambda drawn: _middle(sorted([x for start in drawn for x in values[start : start + run]]))
+    # how many values lie up to each rank, as one number with 16 bits a rank: adding those of the drawn runs counts the
+    # whole sample at once, in half the time that sorting it takes, with the same median
+    ordered, order = sorted(values), sorted(range(len(values)), key=values.__getitem__)
+    ones = sum(1 << 16 * rank for rank in range(len(values)))
+    steps = dict(zip(order, (ones >> 16 * rank << 16 * rank for rank in range(len(values))), strict=True))
+    counts = [sum(steps[i] for i in range(start, start + run)) for start in range(len(values) - run + 1)]
+
+    def median_of(drawn: Sequence[int]) -> float:
+        total = sum(map(counts.__getitem__, drawn))
+        below = array("H", total.to_bytes(2 * len(values), sys.byteorder))
+        if sys.byteorder == "big":
+            below.reverse()
+        half, is_odd = divmod(len(drawn) * run, 2)
+        high = ordered[bisect_left(below, half + 1)]
+        return high if is_odd else (ordered[bisect_left(below, half)] + high) / 2
+
+    return median_of
 
 
 def _prior_scale(processes: Sequence[Pairs], centre: float) -> float:

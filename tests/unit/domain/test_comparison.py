@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from compilescope.domain import events as e
-from compilescope.domain.comparison import Comparison, judge, recommend
+from compilescope.domain.comparison import Comparison, judge, recommend, relative
 from compilescope.domain.config import Config
 from compilescope.domain.run import Run
+from compilescope.domain.statistics import Interval
 from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
@@ -243,3 +244,13 @@ def test_that_a_recommendation_says_what_a_long_job_saves(make_run: RunMaker):
     found = recommend(Comparison(id="c", created=0.0, runs=[make_run(speedup=2.0)]))
 
     assert found is not None and "of 10 h in eager it saves 5 h" in found.summary
+
+
+def test_that_a_ratio_of_ratios_is_less_certain_than_either():
+    one, base = Interval(value=2.0, low=1.9, high=2.1), Interval(value=1.6, low=1.55, high=1.65)
+
+    found = relative(one, base)
+
+    assert found.value == pytest.approx(1.25)
+    assert found.half_width > max(one.half_width, base.half_width)
+    assert found.half_width < one.half_width + base.half_width

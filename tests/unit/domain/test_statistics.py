@@ -215,3 +215,16 @@ def _resampled(what: str, rng: random.Random, slowdown: float = 1.0) -> Interval
             )
         )
     return ratio_interval(drawn, resamples=100)
+
+
+@pytest.mark.parametrize("size", [10, 61, 250, 701])
+def test_that_the_counted_median_of_drawn_runs_is_the_sorted_one(size: int):
+    rng = random.Random(size)
+    # rounded, so that values are equal now and then
+    values = [round(rng.gauss(1.0, 0.01), 3) for _ in range(size)]
+    run = max(1, round(size ** (1 / 3)))
+    median_of = statistics._median_of_runs(values, run)
+
+    for draws in (1, 2, -(-size // run)):
+        drawn = rng.choices(range(size - run + 1), k=draws)
+        assert median_of(drawn) == statistics.median([x for start in drawn for x in values[start : start + run]])

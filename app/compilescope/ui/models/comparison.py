@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compilescope.domain import units
-from compilescope.domain.comparison import interval_text
+from compilescope.domain.comparison import interval_text, relative
 from compilescope.domain.measures import Measures, Summary
 from compilescope.domain.run import Run
 from compilescope.domain.standing import standing, tone
-from compilescope.domain.statistics import Interval, relative
+from compilescope.domain.statistics import Interval
 from compilescope.ui.findings import Finding, Findings
 from compilescope.ui.models.rows import Column
 
