@@ -174,6 +174,17 @@ def test_that_a_second_comparison_begins_with_empty_panes(desk: Any) -> None:
     desk.wait(lambda: not desk.state.is_busy)
 
 
+def test_that_a_message_that_something_runs_goes_when_it_has_ended(desk: Any, tmp_path: Any) -> None:
+    desk.run_fake("hang")
+    desk.drop(tmp_path / "script.py")
+    assert "running" in desk.window.messages.text
+
+    desk.window.stop()
+    desk.wait(lambda: not desk.state.is_busy)
+
+    assert desk.window.messages.text == ""
+
+
 def test_that_the_log_takes_what_a_script_prints(desk: Any) -> None:
     desk.run_fake("crash")
 

@@ -15,6 +15,7 @@ from compilescope.settings import Settings
 from compilescope.ui.actions import ACTIONS
 from compilescope.ui.panels.table import DataTable
 from compilescope.ui.theme import DARK, LIGHT, Scheme, Tokens
+from compilescope.ui.widgets import FigureCard
 
 SCRIPT = '''"""Writes a file when it is run."""
 
@@ -244,3 +245,5 @@ def test_that_the_window_fits_its_sizes(desk: Any, size: tuple[int, int]) -> Non
 
     assert (desk.window.width(), desk.window.height()) == size
     assert desk.window.workspace.timing.height() > 150
+    cards = [card for card in desk.window.workspace.timing.findChildren(FigureCard) if card.isVisible()]
+    assert cards and all(card.height() >= card.sizeHint().height() for card in cards)

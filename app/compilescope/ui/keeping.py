@@ -21,7 +21,7 @@ from compilescope.store.records import ComparisonRow, StoredRequest, Unfinished
 from compilescope.ui.background import Background
 from compilescope.ui.findings import Findings
 from compilescope.ui.session import Session
-from compilescope.ui.state import AppState
+from compilescope.ui.state import BUSY, AppState
 
 TROUBLE_MS = 2_000
 FILES = "Comparison (*.compilescope)"
@@ -87,7 +87,7 @@ class HistoryCommands(QObject):
     def open(self, comparison_id: str) -> None:
         """Show a stored comparison in the window, as it was."""
         if self._state.is_busy:
-            self.failed.emit("A comparison is running.", "Stop it first (Esc), then open another one.")
+            self.failed.emit(BUSY, "Stop it first (Esc), then open another one.")
             return
         self._background.do(partial(self._load, comparison_id), self._show)
 
@@ -99,7 +99,7 @@ class HistoryCommands(QObject):
     def resume(self, unfinished: Unfinished) -> None:
         """Run what an interrupted comparison has left to do; what was measured stays."""
         if self._state.is_busy:
-            self.failed.emit("A comparison is running.", "Resume the other one from the history when it is over.")
+            self.failed.emit(BUSY, "Resume the other one from the history when it is over.")
             return
         self._background.do(partial(self._load, unfinished.comparison_id), partial(self._resume, unfinished))
 

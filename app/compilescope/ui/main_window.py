@@ -46,7 +46,7 @@ from compilescope.ui.panels.top_bar import TopBar
 from compilescope.ui.panels.welcome import Welcome
 from compilescope.ui.panels.workspace import Workspace
 from compilescope.ui.session import Session
-from compilescope.ui.state import AppState
+from compilescope.ui.state import BUSY, AppState
 from compilescope.ui.theme import Scheme, Theme
 from compilescope.ui.traces import TraceCommands, is_trace_path
 
@@ -107,7 +107,7 @@ class MainWindow(QMainWindow):
     def open_script(self, path: Path) -> None:
         """Show a script. Nothing of it runs."""
         if self._state.is_busy:
-            self.messages.show_error("A comparison is running.", "Stop it first (Esc), then open another script.")
+            self.messages.show_error(BUSY, "Stop it first (Esc), then open another script.")
             return
         if not path.is_file():
             self.messages.show_error(f"There is no file {path}.")
@@ -254,6 +254,8 @@ class MainWindow(QMainWindow):
         for name in ("export_pdf", "export_json", "export_csv", "export_markdown", "copy_markdown"):
             act[name].setEnabled(is_done)
         self.options.setEnabled(not state.is_busy)
+        if is_idle and self.messages.text == BUSY:
+            self.messages.hide()
         # in the log Escape leaves a filter; while something runs it has to stop that
         for action in self.workspace.log.findChildren(QAction):
             if action.shortcut() == QKeySequence(Qt.Key.Key_Escape):

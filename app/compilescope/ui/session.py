@@ -16,7 +16,7 @@ from compilescope.domain.run import Run
 from compilescope.domain.workload import Task, Workload
 from compilescope.engine.request import RunRequest, default_python, new_run_id
 from compilescope.ui.bridge import Bridge
-from compilescope.ui.state import AppState
+from compilescope.ui.state import BUSY, AppState
 
 
 class Engine(Protocol):
@@ -140,7 +140,7 @@ class Session(QObject):
         if script is None:
             raise UsageError("There is no script yet.", hint="Drop a Python file on the window, or open one.")
         if self._state.is_busy:
-            raise UsageError("A comparison is running.", hint="Stop it first (Esc).")
+            raise UsageError(BUSY, hint="Stop it first (Esc).")
         return script
 
     def _request(self, task: Task, run: Run) -> RunRequest:

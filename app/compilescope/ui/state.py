@@ -13,6 +13,9 @@ from compilescope.domain.scan import Scan, scan
 from compilescope.domain.workload import Measurement
 from compilescope.ui.selection import Selection
 
+# why something has to wait; stands no longer than it is true
+BUSY = "A comparison is running."
+
 
 class AppState(QObject):
     """One setter a fact; a signal only when the fact really changed."""

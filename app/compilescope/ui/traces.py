@@ -14,7 +14,7 @@ from compilescope.domain.chrometrace import write_chrome_trace
 from compilescope.domain.errors import AppError
 from compilescope.domain.savedtraces import Progress, ReadingStoppedError, SavedTrace, read_saved
 from compilescope.report.trace_folder import WARNING, save_trace_folder
-from compilescope.ui.state import AppState
+from compilescope.ui.state import BUSY, AppState
 
 TRACE_SUFFIXES = (".log", ".gz")
 
@@ -107,7 +107,7 @@ class TraceCommands(QObject):
     def open(self, path: Path) -> None:
         """Read a log or a folder; the window shows it once it is read."""
         if self._state.is_busy:
-            self.failed.emit("A comparison is running.", "Stop it first (Esc), then open the trace.")
+            self.failed.emit(BUSY, "Stop it first (Esc), then open the trace.")
             return
         self.said.emit(f"Reading {path.name} …")
         self.reader.open(path)

@@ -74,6 +74,8 @@ class TimingPane(QWidget):
         for card in (self._eager, self._compiled, self._speedup, self._first, self._graphs):
             cards.addWidget(card, 1)
         self.chart = ChartSlot(self._state)
+        # in a low window the chart gives way, and not the figures
+        self.chart.setMinimumHeight(1)
         figures = QWidget()
         inside = QVBoxLayout(figures)
         inside.setContentsMargins(10, 10, 10, 6)
