@@ -57,7 +57,7 @@ def _coarsest(recipe: Recipe, model: nn.Module) -> str:
         return "bf16"
     if recipe.precision == "fp16" or torch.float16 in types:
         return "fp16"
-    return "tf32" if recipe.precision == "tf32" or _uses_tf32(recipe.device, model) else "fp32"
+    return "tf32" if _uses_tf32(recipe.device, model) else "fp32"
 
 
 def _uses_tf32(device: torch.device, model: nn.Module) -> bool:
