@@ -30,8 +30,9 @@ _GROUPS = {
     "cudagraphs": "CUDA graphs",
 }
 _BUILD = "compile_file"
-# a probe for the processor's features takes less, and none of it is a kernel built again
-REBUILT_S = 0.3
+# a header that every process prepares takes less; built again is what takes a good part of what was saved
+REBUILT_S = 1.0
+REBUILT_SHARE = 0.25
 LEAST_SHOWN_S = 0.005
 
 
@@ -101,7 +102,8 @@ def rebuilds(run: Run) -> list[Rebuild]:
     for process in run.processes:
         states = {row.state for row in process.cache if row.cache in ("fx_graph", "aot_autograd")}
         builds = [row.duration_s for row in process.phases if row.name == _BUILD and row.duration_s]
-        if states == {"hit"} and sum(builds) >= REBUILT_S:
+        least = max(REBUILT_S, REBUILT_SHARE * (saved_s(process.cache) or 0.0))
+        if states == {"hit"} and sum(builds) >= least:
             found.append(Rebuild(start=process.start, seconds=sum(builds), files=len(builds)))
     return found
 

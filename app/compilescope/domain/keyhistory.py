@@ -50,6 +50,14 @@ def earlier_keys(runs: Sequence[Run], run: Run, lookup: Lookup, before: Iterable
     return found[::-1]
 
 
+def comparable(run: Run, lookup: Lookup) -> Lookup:
+    """The lookup whose key can be compared: newer torch keeps the parts of Inductor's key alone."""
+    if lookup.event.components is not None:
+        return lookup
+    others = (row for row in lookups(run) if row.process == lookup.process and row.event.components is not None)
+    return next((row for row in others if row.event.compile_id == lookup.event.compile_id), lookup)
+
+
 def explain(
     event: e.Cache, earlier: Sequence[StoredKey], read: Callable[[Sequence[e.TextSpan]], Sequence[str]]
 ) -> Explanation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from fakes.stories import recorded_run
@@ -10,7 +11,7 @@ from fakes.stories import recorded_run
 from compilescope.domain import events as e
 from compilescope.domain.cachekeys import Component, differences, parse_components, summary
 from compilescope.domain.cacheledger import empty_sentence, lookups, rebuilds, saved_s, sentences
-from compilescope.domain.keyhistory import earlier_keys, explain, words
+from compilescope.domain.keyhistory import comparable, earlier_keys, explain, words
 from compilescope.domain.run import Run
 from compilescope.domain.trace import read_text
 
@@ -120,6 +121,24 @@ def test_that_hits_after_which_the_cpp_compiler_ran_again_are_caught() -> None:
     assert "Every lookup of the warm start was a hit, and yet the C++ compiler ran again: 1 build, 12.5 s." in (
         found.sentence
     )
+
+
+def test_that_the_header_that_every_process_prepares_is_no_rebuild() -> None:
+    run = recorded_run("mlp_default", "mlp_default_warm")
+
+    run.apply(e.Phase(name="compile_file", group="kernels", state="begin", at=2.0))
+    run.apply(e.Phase(name="compile_file", group="kernels", state="end", at=2.7, duration_s=0.7))
+
+    assert rebuilds(run) == []
+
+
+def test_that_a_key_without_parts_is_explained_by_its_neighbour(plain: Run) -> None:
+    newer = recorded_run("mlp_default")
+    assert newer.cold
+    newer.cold.cache[0] = replace(newer.cold.cache[0], components=None)
+
+    assert comparable(newer, lookups(newer)[0]).event is newer.cold.cache[1]
+    assert comparable(plain, lookups(plain)[0]) == lookups(plain)[0]
 
 
 def test_that_a_miss_is_compared_with_the_nearest_earlier_key(plain: Run) -> None:

@@ -11,7 +11,7 @@ from compilescope.domain import cacheledger, units
 from compilescope.domain.cacheledger import Lookup
 from compilescope.domain.errors import AppError
 from compilescope.domain.events import TextSpan
-from compilescope.domain.keyhistory import Explanation, StoredKey, earlier_keys, explain, stored_keys, words
+from compilescope.domain.keyhistory import Explanation, StoredKey, comparable, earlier_keys, explain, stored_keys, words
 from compilescope.domain.run import Run
 from compilescope.domain.trace import read_text
 from compilescope.ui.compiler.cache_places import CachePlaces
@@ -135,7 +135,8 @@ class CachePane(RunPane):
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self._table)
         split.addWidget(self._details)
-        split.setSizes([220, 150])
+        self._details.setMinimumHeight(64)
+        split.setSizes([900, 100])
         split.setStretchFactor(0, 1)
         split.setChildrenCollapsible(False)
         self.places = CachePlaces(self.state)
@@ -158,14 +159,16 @@ class CachePane(RunPane):
         if run is None or row is None:
             self._details.clear()
             return
-        event = row.event
         earlier = earlier_keys(self.state.runs, run, row, self._known)
-        if event.state != "miss":
-            same = next((key for key in earlier if key.key == event.key), None)
+        same = next((key for key in earlier if key.key == row.event.key), None)
+        if row.event.state != "miss" or same is not None:
             self._worker.forget()
             self._show_explanation(row, Explanation(nearest=same, is_same=same is not None))
             return
-        self._worker.ask(row, _explaining(row, earlier))
+        compared = comparable(run, row)
+        if compared is not row:
+            earlier = earlier_keys(self.state.runs, run, compared, self._known)
+        self._worker.ask(row, _explaining(compared, earlier))
 
     def _show_explanation(self, row: Lookup, found: Explanation) -> None:
         key = f"Key {row.event.key}\n\n" if row.event.key else ""
