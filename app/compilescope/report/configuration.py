@@ -19,7 +19,9 @@ from compilescope.report.machinery import cache_blocks, cudagraph_blocks, phase_
 from compilescope.report.names import names
 from compilescope.report.sources import Reader, excerpt
 
-TRACEBACK_LINES = 30
+TRACEBACK_LINES = 24
+# what torch ends its errors with; it helps nobody who reads a report
+_BOILERPLATE = "Set TORCHDYNAMO_VERBOSE=1"
 EVIDENCE_CHARACTERS = 200
 TONES: dict[str, Tone] = {
     "faster": "good",
@@ -36,6 +38,7 @@ class Seen:
     """What was told already, and where: the same break in twelve configurations is described once."""
 
     breaks: dict[tuple[object, ...], str] = field(default_factory=dict)
+    failures: dict[tuple[object, ...], str] = field(default_factory=dict)
     advice: dict[str, str] = field(default_factory=dict)
 
 
@@ -50,8 +53,9 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
         blocks += [Bullets(items=verdict.reasons)] if verdict.reasons else []
     else:
         blocks.append(Paragraph(text="This run was still going on when the report was written.", style="lead"))
+    is_told = _failure_key(run) in seen.failures
     blocks += [
-        *_failure(run, read),
+        *_failure(run, name, read, seen),
         *_timing(run),
         *phase_blocks(run),
         *_cost(run),
@@ -67,7 +71,8 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
         blocks=blocks,
         level=2,
         anchor=anchor(run),
-        starts_page=True,
+        # what fails as another one did takes a few lines, and no page
+        starts_page=not is_told or run.story is None or run.story.has_compiled,
         badge=_badge(run, kind),
         badge_tone=TONES.get(kind, "muted"),
     )
@@ -83,12 +88,22 @@ def _badge(run: Run, kind: str) -> str:
     return VERDICTS.get(kind, "still running").lower()
 
 
-def _failure(run: Run, read: Reader) -> Iterator[Block]:
+def _failure_key(run: Run) -> tuple[object, ...]:
+    """What makes two runs fail alike."""
+    error = run.error
+    return (error.stage, error.type, error.message.strip(), error.file, error.line) if error else (run.id,)
+
+
+def _failure(run: Run, name: str, read: Reader, seen: Seen) -> Iterator[Block]:
     error = run.error
     if error is None:
         if run.ended and run.ended.last_lines:
             yield Paragraph(text="Last lines of the log", style="label")
             yield Code(text="\n".join(run.ended.last_lines[-TRACEBACK_LINES:]))
+        return
+    first = seen.failures.setdefault(_failure_key(run), name)
+    if first != name:
+        yield Paragraph(text=f"The same error as under {first}; its place and traceback stand there.")
         return
     code = excerpt(read, error.file, error.line)
     if code:
@@ -98,7 +113,7 @@ def _failure(run: Run, read: Reader) -> Iterator[Block]:
         yield Paragraph(text="Message", style="label")
         yield Code(text=error.message.strip())
     if error.traceback:
-        lines = error.traceback.rstrip().splitlines()
+        lines = error.traceback.partition(_BOILERPLATE)[0].rstrip().splitlines()
         cut = len(lines) - TRACEBACK_LINES
         yield Paragraph(text="Traceback" + (f", its last {TRACEBACK_LINES} lines" if cut > 0 else ""), style="label")
         yield Code(text="\n".join(lines[-TRACEBACK_LINES:]))

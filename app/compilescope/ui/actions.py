@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenuBar
 
 from compilescope.ui.icons import icon
+from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 
 
@@ -169,6 +170,25 @@ class Actions(QObject):
             if spec.begins_group:
                 menus[spec.menu].addSeparator()
             menus[spec.menu].addAction(self._actions[spec.id])
+
+    def follow(self, state: AppState) -> None:
+        """Enable what can be done now."""
+        is_idle = not (state.is_busy or state.is_inspecting)
+        has_entries = state.scan is not None and bool(state.scan.entries)
+        has_trace = bool(state.runs) and state.runs[0].is_trace
+        is_done = bool(state.runs) and all(run.is_over for run in state.runs)
+        possible = {
+            "run": is_idle and has_entries and not state.selection.missing,
+            "inspect": is_idle and has_entries,
+            "stop": not is_idle and not state.is_stopping,
+            "find": bool(state.runs),
+            "difference": len(state.runs) > 1 and not has_trace,
+            **dict.fromkeys(("open", "open_trace", "welcome"), not state.is_busy),
+            **dict.fromkeys(("export_timeline", "save_trace"), bool(state.runs)),
+            **dict.fromkeys(("export_pdf", "export_json", "export_csv", "export_markdown", "copy_markdown"), is_done),
+        }
+        for name, is_possible in possible.items():
+            self._actions[name].setEnabled(is_possible)
 
     def _restyle(self) -> None:
         tokens = self._theme.tokens

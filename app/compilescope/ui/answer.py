@@ -99,7 +99,7 @@ def _so_far(runs: Sequence[Run], findings: Findings) -> str:
     for run in runs:
         verdict = findings.of(run).verdict
         if verdict:
-            parts.append(f"{run.label}: {verdict.summary}")
+            parts.append(f"{run.label}: {verdict.summary.removesuffix('.')}.")
     return " ".join(parts[-2:])
 
 

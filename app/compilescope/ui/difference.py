@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QGridLayout, QLabel
 
 from compilescope.domain.difference import Difference, Row, difference
 from compilescope.domain.run import Run
+from compilescope.ui.history.columns import date_text
+from compilescope.ui.keeping import Stored
 from compilescope.ui.models.rows import Column, RowsModel
 from compilescope.ui.panels.table import DataTable
 from compilescope.ui.theme import Theme
@@ -119,3 +121,35 @@ class DifferenceWindow(QDialog):
             box.addItem(candidate.name)
         box.currentIndexChanged.connect(self.refresh)
         return box
+
+
+def show_difference(runs: Sequence[Run], selected: Sequence[str], theme: Theme, parent: QWidget) -> None:
+    """Set the selected configurations side by side; where one is selected, with the first of the others."""
+    measured = [run for run in runs if not run.is_trace]
+    chosen = [i for i, run in enumerate(measured) if run.id in selected]
+    pair = (chosen + [i for i in range(len(measured)) if i not in chosen])[:2]
+    if len(pair) == 2:
+        candidates = [Candidate(name=run.label, run=run) for run in measured]
+        _open(candidates, sorted(pair), theme, parent)
+
+
+def compare_stored(found: tuple[Stored, Stored], theme: Theme, parent: QWidget) -> bool:
+    """Set any configuration of one stored comparison beside any of another; False where one has none."""
+    candidates = [
+        Candidate(name=f"{run.label}   ({date_text(stored.comparison.created)})", run=run, source=stored.source)
+        for stored in found
+        for run in stored.comparison.runs
+    ]
+    count = len(found[0].comparison.runs)
+    if not 0 < count < len(candidates):
+        return False
+    label = candidates[0].run.label
+    like = [i for i in range(count, len(candidates)) if candidates[i].run.label == label]
+    _open(candidates, [0, (like or [count])[0]], theme, parent)
+    return True
+
+
+def _open(candidates: Sequence[Candidate], pair: Sequence[int], theme: Theme, parent: QWidget) -> None:
+    window = DifferenceWindow(candidates, theme, parent)
+    window.choose(*pair)
+    window.show()

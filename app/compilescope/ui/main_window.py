@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QMimeData, Qt, Signal
+from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
@@ -20,9 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QFileDialog,
-    QFrame,
     QMainWindow,
-    QScrollArea,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
@@ -32,7 +29,7 @@ from PySide6.QtWidgets import (
 from compilescope.domain.errors import AppError
 from compilescope.settings import Settings
 from compilescope.ui.actions import Actions
-from compilescope.ui.difference import Candidate, DifferenceWindow
+from compilescope.ui.difference import compare_stored, show_difference
 from compilescope.ui.exports import ExportCommands
 from compilescope.ui.findings import Findings
 from compilescope.ui.history.columns import date_text
@@ -41,17 +38,18 @@ from compilescope.ui.keeping import HistoryCommands, Stored
 from compilescope.ui.panels.message_bar import MessageBar
 from compilescope.ui.panels.options_panel import OptionsPanel
 from compilescope.ui.panels.script_panel import ScriptPanel
+from compilescope.ui.panels.side import WIDTH, Side
 from compilescope.ui.panels.status import StatusBar
 from compilescope.ui.panels.top_bar import TopBar
 from compilescope.ui.panels.welcome import Welcome
 from compilescope.ui.panels.workspace import Workspace
+from compilescope.ui.remembering import remembered, restore
 from compilescope.ui.session import Session
 from compilescope.ui.state import BUSY, AppState
 from compilescope.ui.theme import Scheme, Theme
 from compilescope.ui.traces import TraceCommands, is_trace_path
 
 LAYOUT_VERSION = 1
-SIDE_WIDTH = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +84,13 @@ class MainWindow(QMainWindow):
         self.actions_by_id = Actions(self._handlers(), parts.theme, self)
         self._build()
         self._connect()
-        self._restore(parts.settings)
+        self.actions_by_id["show_log"].setChecked(parts.settings.shows_log)
+        self._show_log()
+        self.resize(1280, 800)
+        self.reset_layout()
+        if parts.settings.layout_version == LAYOUT_VERSION and parts.settings.geometry:
+            restore(parts.settings.geometry, self)
+            restore(parts.settings.layout, self._body, self.workspace.split)
         self._follow_activity()
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -99,8 +103,8 @@ class MainWindow(QMainWindow):
             python=self._state.selection.python,
             budget_s=self._state.selection.budget_s,
             shows_log=self.actions_by_id["show_log"].isChecked(),
-            geometry=_text(self.saveGeometry()),
-            layout=f"{_text(self._body.saveState())} {_text(self.workspace.split.saveState())}",
+            geometry=remembered(self),
+            layout=remembered(self._body, self.workspace.split),
             layout_version=LAYOUT_VERSION,
         )
 
@@ -158,16 +162,6 @@ class MainWindow(QMainWindow):
             self.history.refresh()
             self.history.focus_search()
 
-    def show_difference(self) -> None:
-        """Set the selected configurations side by side; where one is selected, with the first of the others."""
-        runs = [run for run in self._state.runs if not run.is_trace]
-        chosen = [i for i, run in enumerate(runs) if run.id in self.workspace.comparison.chosen]
-        rest = [i for i in range(len(runs)) if i not in chosen]
-        pair = (chosen + rest)[:2]
-        if len(pair) == 2:
-            shown = [Candidate(name=run.label, run=run) for run in runs]
-            self._open_difference(shown, sorted(pair))
-
     def _show_origin(self, stored: Stored) -> None:
         """A stored comparison is shown: say when it ran, and what it wrote."""
         script = self._state.script
@@ -178,25 +172,12 @@ class MainWindow(QMainWindow):
             if lines:
                 self.workspace.log.append(run.label, 0.0, [line.encode() for line in lines])
 
-    def _compare_stored(self, found: tuple[Stored, Stored]) -> None:
-        """Any configuration of one stored comparison beside any of another."""
-        candidates = [
-            Candidate(name=f"{run.label}   ({date_text(stored.comparison.created)})", run=run, source=stored.source)
-            for stored in found
-            for run in stored.comparison.runs
-        ]
-        first = found[0].comparison.runs
-        label = first[0].label if first else ""
-        like = [i for i, one in enumerate(candidates) if i >= len(first) and one.run.label == label]
-        if len(candidates) > len(first) > 0:
-            self._open_difference(candidates, [0, (like or [len(first)])[0]])
-        else:
-            self.messages.show_error("One of the comparisons has no run that told anything.")
+    def _show_difference(self) -> None:
+        show_difference(self._state.runs, self.workspace.comparison.chosen, self._parts.theme, self)
 
-    def _open_difference(self, candidates: Sequence[Candidate], pair: Sequence[int]) -> None:
-        window = DifferenceWindow(candidates, self._parts.theme, self)
-        window.choose(*pair)
-        window.show()
+    def _compare_stored(self, found: tuple[Stored, Stored]) -> None:
+        if not compare_stored(found, self._parts.theme, self):
+            self.messages.show_error("One of the comparisons has no run that told anything.")
 
     @property
     def _home(self) -> QWidget:
@@ -215,7 +196,7 @@ class MainWindow(QMainWindow):
         self.workspace.set_log_shown(self.actions_by_id["show_log"].isChecked())
 
     def reset_layout(self) -> None:
-        self._body.setSizes([SIDE_WIDTH, max(self.width() - SIDE_WIDTH, 600)])
+        self._body.setSizes([WIDTH, max(self.width() - WIDTH, 600)])
         self.workspace.reset_layout()
 
     def follow_system_theme(self) -> None:
@@ -237,22 +218,9 @@ class MainWindow(QMainWindow):
         self._follow_activity()
 
     def _follow_activity(self) -> None:
-        state, act = self._state, self.actions_by_id
+        state = self._state
         is_idle = not (state.is_busy or state.is_inspecting)
-        has_entries = state.scan is not None and bool(state.scan.entries)
-        act["run"].setEnabled(is_idle and has_entries and not state.selection.missing)
-        act["inspect"].setEnabled(is_idle and has_entries)
-        act["stop"].setEnabled(not is_idle and not state.is_stopping)
-        act["open"].setEnabled(not state.is_busy)
-        act["welcome"].setEnabled(not state.is_busy)
-        act["find"].setEnabled(bool(state.runs))
-        act["open_trace"].setEnabled(not state.is_busy)
-        for name in ("export_timeline", "save_trace"):
-            act[name].setEnabled(bool(state.runs))
-        is_done = bool(state.runs) and all(run.is_over for run in state.runs)
-        act["difference"].setEnabled(len(state.runs) > 1 and not state.runs[0].is_trace)
-        for name in ("export_pdf", "export_json", "export_csv", "export_markdown", "copy_markdown"):
-            act[name].setEnabled(is_done)
+        self.actions_by_id.follow(state)
         self.options.setEnabled(not state.is_busy)
         if is_idle and self.messages.text == BUSY:
             self.messages.hide()
@@ -283,7 +251,7 @@ class MainWindow(QMainWindow):
             "export_json": self.exports.export_json,
             "export_csv": self.exports.export_csv,
             "export_markdown": self.exports.export_markdown,
-            "difference": self.show_difference,
+            "difference": self._show_difference,
             "history": self.show_history,
             "quit": self._quit,
             "copy_markdown": self.exports.copy_markdown,
@@ -343,7 +311,7 @@ class MainWindow(QMainWindow):
         table.repeat_wanted.connect(self._repeat)
         table.skip_wanted.connect(self._parts.session.skip)
         table.hurry_wanted.connect(self._parts.session.hurry)
-        table.difference_wanted.connect(self.show_difference)
+        table.difference_wanted.connect(self._show_difference)
 
     def _repeat(self, run_id: str) -> None:
         self._attempt(lambda: self._parts.session.repeat(run_id))
@@ -376,7 +344,7 @@ class MainWindow(QMainWindow):
         self._pages.addWidget(self.workspace)
         self._pages.addWidget(self.history)
         self._body = QSplitter(Qt.Orientation.Horizontal)
-        self._body.addWidget(self._side())
+        self._body.addWidget(Side(self.script_panel, self.options))
         self._body.addWidget(self._pages)
         self._body.setStretchFactor(1, 1)
         self._body.setChildrenCollapsible(False)
@@ -398,38 +366,6 @@ class MainWindow(QMainWindow):
         for action in self.workspace.log.actions():
             if action.shortcut() == QKeySequence(QKeySequence.StandardKey.Find):
                 self.workspace.log.removeAction(action)
-
-    def _side(self) -> QWidget:
-        inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(14)
-        column.addWidget(self.script_panel)
-        column.addWidget(self.options, 1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(inside)
-        side = QFrame()
-        side.setObjectName("side")
-        side.setMinimumWidth(264)
-        side.setMaximumWidth(460)
-        layout = QVBoxLayout(side)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(scroll)
-        return side
-
-    def _restore(self, settings: Settings) -> None:
-        self.actions_by_id["show_log"].setChecked(settings.shows_log)
-        self._show_log()
-        self.resize(1280, 800)
-        self.reset_layout()
-        if settings.layout_version == LAYOUT_VERSION and settings.geometry:
-            self.restoreGeometry(_bytes(settings.geometry))
-            body, _, split = settings.layout.partition(" ")
-            self._body.restoreState(_bytes(body))
-            self.workspace.split.restoreState(_bytes(split))
 
     # Qt overrides
 
@@ -466,14 +402,3 @@ def _dropped(data: QMimeData) -> Path | None:
     """The one local file that is being dropped."""
     local = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
     return local[0] if len(local) == 1 else None
-
-
-def _text(state: QByteArray) -> str:
-    return base64.b64encode(state.data()).decode("ascii")
-
-
-def _bytes(text: str) -> QByteArray:
-    try:
-        return QByteArray(base64.b64decode(text))
-    except ValueError:
-        return QByteArray()

@@ -96,7 +96,7 @@ class MessageBar(QFrame):
         self._yes = button("Yes")
         self._yes.setObjectName("message_yes")
         self._yes.clicked.connect(self._answer)
-        self._no = button("")
+        self._no = button("Dismiss")
         self._no.setObjectName("message_no")
         self._no.clicked.connect(self._answer_otherwise)
         self._close = QToolButton()
