@@ -320,13 +320,24 @@ def test_that_two_windows_share_one_history(open_desk: Any) -> None:
     assert len(first.cells("history")) == 2
 
 
-def test_that_a_full_disk_is_said_and_the_run_goes_on(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(desk.parts.store), "problem", "The history cannot be written just now (disk is full).")
+def limit_pages(desk: Any, count: int) -> None:
+    """No more pages than this, or than there are: what SQLite meets on a full disk."""
+    database = desk.parts.store._database
+    with database._write_lock:
+        database._writer.execute(f"PRAGMA max_page_count = {count}").fetchall()
 
-    desk.run_fake("ok")
+
+def test_that_a_full_disk_is_said_the_run_goes_on_and_nothing_is_lost(desk: Any) -> None:
+    limit_pages(desk, 1)
+    desk.run_fake("ok", blocks=300, pause=0.02)
 
     desk.wait(lambda: "cannot be written just now" in desk.window.messages.text)
-    desk.wait(desk.is_over)
+    desk.wait(desk.is_over, 30)
+    limit_pages(desk, 1_000_000)
+
+    desk.wait(lambda: "can be written again" in desk.window.messages.text)
+    desk.wait(lambda: is_listed(desk, finished=1))
+    assert json.loads(json.dumps(comparison_json(desk.parts.store.load(desk.state.comparison.id)))) == figures(desk)
 
 
 def test_that_a_row_can_be_repeated_and_one_that_waits_skipped(desk: Any) -> None:
