@@ -166,6 +166,20 @@ def test_that_a_contradicted_mark_is_told(worker: Worker) -> None:
 
 
 @pytest.mark.slow
+def test_that_a_backend_that_is_not_there_is_told(worker: Worker, mlp: str) -> None:
+    error = failure(worker, mlp, task="run", config=Config(backend="nosuch"))
+
+    assert (error.stage, error.type) == ("compile", "InvalidBackend")
+    assert "doctor" in error.hint
+
+
+def test_that_an_option_that_is_not_there_is_told_without_all_that_are(worker: Worker, mlp: str) -> None:
+    error = failure(worker, mlp, task="run", config=Config(options={"nosuch": 1}))
+
+    assert error.message == "Unexpected optimization option nosuch."
+    assert "list_options" in error.hint
+
+
 def test_that_a_missing_compiler_is_told(worker: Worker, mlp: str) -> None:
     told = worker.run(worker.script(mlp), environment={"PATH": "/nonexistent", "CXX": "/nonexistent/c++"})
 

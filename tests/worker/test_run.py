@@ -54,6 +54,12 @@ def test_that_a_model_of_which_only_one_can_be_is_shared_and_said_to_be(worker: 
     assert "shared_model" in [warning.code for warning in told.all(e.Warning)]
 
 
+def test_that_a_format_of_gpus_is_not_passed_off_as_one_of_the_cpu(worker: Worker, mlp: str) -> None:
+    told = worker.run(worker.script(mlp), EAGER, task="inspect", precision="tf32", device="cpu")
+
+    assert [warning.code for warning in told.all(e.Warning)] == ["tf32_on_cpu"]
+
+
 @pytest.mark.slow
 def test_that_a_script_that_stops_the_clock_does_not_stop_ours(worker: Worker, mlp: str) -> None:
     stopped = "import time\ntime.perf_counter = time.monotonic = time.time = lambda: 0.0\n"

@@ -78,19 +78,32 @@ def csv_text(comparison: Mapping[str, Any]) -> str:
 def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
     """The comparison for a terminal: a table within `width` columns, what failed and why, and what to use."""
     runs: Sequence[Mapping[str, Any]] = comparison["runs"]
-    lines = _table(_terminal_columns(), runs, width)
+    lines = [*_heading(comparison, width), *_table(_terminal_columns(), runs, width)]
     for run in runs:
         kind = at(run, "verdict.kind")
         if kind in ("failed", "incorrect", "not_compiled"):
             lines += ["", *_wrapped(f"{label(run)}: {at(run, 'verdict.summary')}{_place(run)}", width)]
             hint = at(run, "error.hint")
             lines += _wrapped(f"  {hint}", width) if hint else []
+    warnings = {row["code"]: row["message"] for run in runs for row in run.get("warnings") or ()}
+    lines += (
+        ["", *(line for text in warnings.values() for line in _wrapped(f"Note: {text}", width))] if warnings else []
+    )
     recommendation = comparison.get("recommendation")
     if recommendation:
         lines += ["", *_wrapped(recommendation["summary"], width)]
         lines += [f"  {recommendation['snippet']}"] if recommendation.get("snippet") else []
         lines += [line for caveat in recommendation.get("caveats") or () for line in _wrapped(f"- {caveat}", width)]
     return "\n".join(lines) + "\n"
+
+
+def _heading(comparison: Mapping[str, Any], width: int) -> list[str]:
+    """What all rows are about: "mlp.py: Model, inference, fp32, cpu"."""
+    workload = comparison.get("workload")
+    if not workload:
+        return []
+    words = [str(workload[name]) for name in ("entry", "phase", "precision", "device") if workload.get(name)]
+    return [*_wrapped(f"{Path(workload['script']).name}: {', '.join(words)}", width), ""]
 
 
 def _place(run: Mapping[str, Any]) -> str:

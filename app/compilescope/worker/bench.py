@@ -122,6 +122,12 @@ class Bench:
                 "Here that is undone, and the whole model is compiled.",
                 hint="The numbers are those of torch.compile on the whole model.",
             )
+        if self._workload.precision == "tf32" and self._device.type == "cpu":
+            yield Warning(
+                code="tf32_on_cpu",
+                message="TF32 is a format of NVIDIA GPUs: on the CPU this is fp32.",
+                hint="Choose a CUDA device, or bf16.",
+            )
         if self._pair.copies == SHARED:
             yield Warning(
                 code="shared_model",

@@ -63,6 +63,8 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "This is an error within torch.compile itself. Exclude the code at this line with torch.compiler.disable, "
         "or try another version of torch.",
     ),
+    (r"Unexpected optimization option", "torch._inductor.list_options() names those of this torch."),
+    (r"InvalidBackend", "`compilescope doctor` lists the backends of this torch."),
     (
         r"InductorError|BackendCompilerFailed|LoweringException",
         "The backend failed, not the script. The backend aot_eager tells whether Inductor is the cause.",
@@ -162,6 +164,8 @@ def _message(error: BaseException) -> str:
     inner = getattr(error, "inner_exception", None)
     if isinstance(inner, BaseException) and str(inner).strip():
         text = f"{type(inner).__name__}: {inner}".strip()
+    # a list of several hundred names hides the sentence before it
+    text = re.sub(r", known options are \[.*", ".", text, flags=re.DOTALL)
     paragraph = text.split("\n\n")[0].strip() or type(error).__name__
     return paragraph[:LONGEST_MESSAGE]
 

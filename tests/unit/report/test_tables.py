@@ -113,9 +113,23 @@ def test_that_the_terminal_table_says_where_in_the_script_a_run_failed(value: di
 def test_that_what_is_too_noisy_to_tell_is_not_shown_as_no_difference(make_run: RunMaker):
     runs = [make_run("a", noise=0.8, blocks=20, speedup=1.0), make_run("b", speedup=1.0), make_run("c", blocks=0)]
 
-    rows = text_table(comparison_json(Comparison(id="c", created=0.0, runs=runs))).splitlines()[2:5]
+    rows = text_table(comparison_json(Comparison(id="c", created=0.0, runs=runs))).splitlines()[4:7]
 
     assert rows[0].endswith("too noisy") and rows[1].endswith("no difference") and rows[2].endswith("too few calls")
+
+
+def test_that_the_terminal_table_says_what_was_measured(value: dict[str, Any]):
+    value["workload"] |= {"entry": "Model", "device": "cpu"}
+
+    assert text_table(value).splitlines()[0] == "model.py: Model, inference, fp32, cpu"
+
+
+def test_that_the_terminal_table_tells_each_warning_once(value: dict[str, Any]):
+    warning = {"code": "busy_machine", "message": "The machine was busy.", "hint": ""}
+    for run in value["runs"]:
+        run["warnings"] = [warning, warning]
+
+    assert text_table(value).count("Note: The machine was busy.") == 1
 
 
 def test_that_a_path_that_is_no_text_is_written_and_read_back(value: dict[str, Any], tmp_path: Path):
