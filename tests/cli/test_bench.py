@@ -80,9 +80,7 @@ def test_that_a_comparison_is_compiled_measured_and_written(command_line: Any) -
 def test_that_one_failing_configuration_does_not_stop_the_others(command_line: Any) -> None:
     script = command_line.script(model("print('a break')"))
 
-    found = command_line.run(
-        "bench", script, *QUICK, "--fullgraph", "on", "--fullgraph", "off", "--json", "out.json"
-    )
+    found = command_line.run("bench", script, *QUICK, "--fullgraph", "on", "--fullgraph", "off", "--json", "out.json")
 
     runs = json.loads((command_line.folder / "out.json").read_text())["runs"]
     assert found.returncode == 1
@@ -154,7 +152,7 @@ def test_that_doctor_describes_this_machine(command_line: Any) -> None:
 
 
 def test_that_doctor_says_that_torch_is_not_there(command_line: Any) -> None:
-    bare = command_line.script("#!/bin/sh\nexec /usr/bin/env python3 -S -I \"$@\"\n", "python")
+    bare = command_line.script('#!/bin/sh\nexec /usr/bin/env python3 -S -I "$@"\n', "python")
     bare.chmod(0o755)
 
     found = command_line.run("doctor", "--python", bare)
@@ -164,9 +162,7 @@ def test_that_doctor_says_that_torch_is_not_there(command_line: Any) -> None:
     assert "Nothing can be compiled" in found.stdout
 
 
-def test_that_folders_that_cannot_be_made_are_a_sentence(
-    command_line: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_folders_that_cannot_be_made_are_a_sentence(command_line: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILESCOPE_HOME", "/proc/nowhere")
 
     found = command_line.run("bench", command_line.script(model()), *QUICK)

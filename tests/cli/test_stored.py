@@ -31,9 +31,7 @@ def keep(identity: str, configs: list[Config], script: str = "encoder.py") -> Co
     """A comparison as bench leaves it in the history."""
     history = History()
     made = comparisons.comparison(configs, script=script)
-    requests = [
-        RunRequest(id=f"{identity}-{run.id}", config=run.config, workload=run.workload) for run in made.runs
-    ]
+    requests = [RunRequest(id=f"{identity}-{run.id}", config=run.config, workload=run.workload) for run in made.runs]
     kept = Comparison(id=identity, created=made.created)
     history.start_comparison(kept, requests)
     for number, request in enumerate(requests):
@@ -122,9 +120,7 @@ def test_that_a_damaged_history_is_set_aside_and_said(home: Path, capsys: pytest
     assert "was damaged" in err and "-damaged-" in err
 
 
-def test_that_only_what_became_worse_breaks_a_baseline(
-    stored: Comparison, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_that_only_what_became_worse_breaks_a_baseline(stored: Comparison, capsys: pytest.CaptureFixture[str]) -> None:
     now: dict[str, Any] = comparison_json(stored)
     before = json.loads(json.dumps(now))
 

@@ -75,10 +75,14 @@ class Engine:
         return self.await_end(timeout)
 
     def await_stage(self, name: str) -> list[FeedItem]:
-        return self.collect(lambda items: any(
-            isinstance(event, e.Stage) and event.name == name
-            for item in items if isinstance(item, RunEvents) for event in item.events
-        ))
+        return self.collect(
+            lambda items: any(
+                isinstance(event, e.Stage) and event.name == name
+                for item in items
+                if isinstance(item, RunEvents)
+                for event in item.events
+            )
+        )
 
     def left(self) -> list[int]:
         """Processes of any of the runs."""

@@ -199,9 +199,7 @@ def test_that_a_script_that_is_gone_is_a_sentence(engine: Any) -> None:
     assert ended.error.message == "There is no file /no/such/script.py."
 
 
-def test_that_a_worker_that_has_told_its_end_cannot_hold_the_run(
-    engine: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_worker_that_has_told_its_end_cannot_hold_the_run(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("compilescope.engine.supervisor.LINGER_S", 0.3)
 
     told = engine.run("linger", warm={"mode": "ok"})

@@ -47,11 +47,29 @@ def ok(options: dict[str, Any]) -> None:
     pause = float(options.get("pause", 0.01))
     for name in ("start", "load"):
         stage(name, pause)
-    tell("environment", torch="2.13.0", python="3.11.9", cpu="A processor", os="Linux", device="cpu",
-         devices=[{"id": "cpu", "name": "A processor"}], modes={"default": {}}, backends=["inductor", "eager"])
-    tell("workload", entries=[{"name": "Model", "kind": "model class", "line": 4}], entry="Model", phase="inference",
-         precision="fp32", device="cpu", inputs=[{"name": "x", "shape": [8, 128], "dtype": "float32"}],
-         copies="deepcopy", parameters=1000, parameter_bytes=4000)
+    tell(
+        "environment",
+        torch="2.13.0",
+        python="3.11.9",
+        cpu="A processor",
+        os="Linux",
+        device="cpu",
+        devices=[{"id": "cpu", "name": "A processor"}],
+        modes={"default": {}},
+        backends=["inductor", "eager"],
+    )
+    tell(
+        "workload",
+        entries=[{"name": "Model", "kind": "model class", "line": 4}],
+        entry="Model",
+        phase="inference",
+        precision="fp32",
+        device="cpu",
+        inputs=[{"name": "x", "shape": [8, 128], "dtype": "float32"}],
+        copies="deepcopy",
+        parameters=1000,
+        parameter_bytes=4000,
+    )
     stage("eager", pause)
     tell("first_call", side="eager", direction="forward", duration_s=0.002)
     compile_story(pause)
@@ -252,8 +270,10 @@ def _event(number: int) -> str:
     """One of a mixture, as it comes while a model compiles and is timed; samples come in chunks."""
     turn = number % 20
     if number % 500 == 19:
-        fields = (f'"type":"graph_break","id":"GB0170","kind":"Data-dependent branching","file":"/script.py",'
-                  f'"line":{number // 500 % 12},"function":"forward","reason":"a branch on a tensor","stack":[]')
+        fields = (
+            f'"type":"graph_break","id":"GB0170","kind":"Data-dependent branching","file":"/script.py",'
+            f'"line":{number // 500 % 12},"function":"forward","reason":"a branch on a tensor","stack":[]'
+        )
     elif number % 100 in (18, 58):
         side, seconds = ("eager", 2e-3) if number % 100 == 18 else ("compiled", 1e-3)
         chunk = ",".join(f"{seconds * (1 + (number // 100 * 7 + i) % 13 / 500):.9f}" for i in range(3))
@@ -272,8 +292,14 @@ def _event(number: int) -> str:
     return f'{{{fields},"at":{time.monotonic() - BEGAN:.6f},"compile_id":"{number // 500}/0"}}\n'
 
 
-PHASES = (("dynamo", "bytecode_tracing"), ("guards", "build_guards"), ("aot", "create_aot_dispatcher_function"),
-          ("inductor", "GraphLowering.run"), ("codegen", "Scheduler.codegen"), ("kernels", "async_compile.wait"))
+PHASES = (
+    ("dynamo", "bytecode_tracing"),
+    ("guards", "build_guards"),
+    ("aot", "create_aot_dispatcher_function"),
+    ("inductor", "GraphLowering.run"),
+    ("codegen", "Scheduler.codegen"),
+    ("kernels", "async_compile.wait"),
+)
 
 
 def _line(number: int) -> str:

@@ -232,9 +232,7 @@ def _keys(run: Run) -> set[str]:
 def _kernels(before: Run, after: Run) -> Iterator[Row]:
     old, new = _kernel_counts(before), _kernel_counts(after)
     for name in dict.fromkeys([*old, *new]):
-        yield Row(
-            section="Kernels", name=name, before=_times(old.get(name, 0)), after=_times(new.get(name, 0))
-        )
+        yield Row(section="Kernels", name=name, before=_times(old.get(name, 0)), after=_times(new.get(name, 0)))
 
 
 def _kernel_counts(run: Run) -> dict[str, int]:

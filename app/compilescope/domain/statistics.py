@@ -179,8 +179,7 @@ def _window_ratios(pairs: Pairs) -> list[float]:
     count = WINDOWS if size >= 3 * WINDOWS else size // 3 if size >= 15 else size
     edges = [size * i // count for i in range(count + 1)]
     return [
-        _log_ratio(Pairs(eager=pairs.eager[a:b], compiled=pairs.compiled[a:b]))
-        for a, b in itertools.pairwise(edges)
+        _log_ratio(Pairs(eager=pairs.eager[a:b], compiled=pairs.compiled[a:b])) for a, b in itertools.pairwise(edges)
     ]
 
 

@@ -69,7 +69,7 @@ def count(value: int | float | None) -> str:
 
 
 def plural(number: int, noun: str, many: str = "") -> str:
-    """"1 graph break", "3 graph breaks"."""
+    """ "1 graph break", "3 graph breaks"."""
     return f"{number} {noun if number == 1 else many or noun + 's'}"
 
 

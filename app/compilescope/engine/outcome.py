@@ -15,8 +15,11 @@ from compilescope.domain.workload import Task
 LAST_LINES = 50
 
 SIGNAL_TEXTS = {
-    "SIGSEGV": ("a segmentation fault", "Native code failed: an extension, a driver or generated code. "
-                "Try backend eager or aot_eager to see whether generated code is the cause."),
+    "SIGSEGV": (
+        "a segmentation fault",
+        "Native code failed: an extension, a driver or generated code. "
+        "Try backend eager or aot_eager to see whether generated code is the cause.",
+    ),
     "SIGBUS": ("a bus error", "Often a full /dev/shm or a file that shrank while it was mapped."),
     "SIGABRT": ("an abort", "The last log lines usually say which library gave up, and why."),
     "SIGILL": ("an illegal instruction", "A library was built for another processor than this one."),

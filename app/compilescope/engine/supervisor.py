@@ -219,4 +219,3 @@ def forget(run_id: str) -> None:
     """Remove a run's files."""
     with contextlib.suppress(OSError):
         shutil.rmtree(run_folder(run_id), ignore_errors=True)
-

@@ -139,7 +139,6 @@ class Recorder:
             "INSERT INTO events (run_id, lines) SELECT id, ? FROM runs WHERE id = ?", ("\n".join(lines), run_id)
         )
 
-
     def _operate(self, connection: sqlite3.Connection, operation: Operation) -> None:
         connection.execute("SAVEPOINT operation")
         try:

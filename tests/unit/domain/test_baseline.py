@@ -126,9 +126,7 @@ def test_that_a_slowdown_beyond_both_intervals_is_told(results: Results, baselin
 
     (sentence,) = regressions(results, baseline)
 
-    assert sentence == (
-        "default: the speedup over eager fell from 1.30× (1.290 to 1.310) to 1.20× (1.190 to 1.210)."
-    )
+    assert sentence == ("default: the speedup over eager fell from 1.30× (1.290 to 1.310) to 1.20× (1.190 to 1.210).")
 
 
 @pytest.mark.parametrize(("now", "before"), [((1.25, 0.03), (1.30, 0.03)), ((1.20, 0.2), (1.30, 0.01))])

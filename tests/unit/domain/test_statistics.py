@@ -129,9 +129,7 @@ def test_that_the_interval_holds_the_true_speedup(
 ):
     rng = random.Random(13)
 
-    intervals = [
-        _measured(noisy_process, rng, ratio=1.4, noise=noise, differential=differential) for _ in range(40)
-    ]
+    intervals = [_measured(noisy_process, rng, ratio=1.4, noise=noise, differential=differential) for _ in range(40)]
 
     assert sum(found.contains(1.4) for found in intervals) >= 34
 

@@ -78,7 +78,7 @@ def test_that_a_batch_with_a_broken_line_keeps_the_good_ones() -> None:
 
 
 def test_that_two_broken_lines_are_not_read_as_one_good() -> None:
-    lines = [b'{"type":"stage","name":{"a":1}', b'{"b":2},"state":"begin"}', b'{"type":"stage","name":["x"}', b'{}]}']
+    lines = [b'{"type":"stage","name":{"a":1}', b'{"b":2},"state":"begin"}', b'{"type":"stage","name":["x"}', b"{}]}"]
 
     events, others = decode_lines(lines)
 

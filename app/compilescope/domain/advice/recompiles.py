@@ -83,8 +83,7 @@ def changing_sizes(case: Case) -> Iterator[Advice]:
     yield Advice(
         code="changing_sizes",
         title="Sizes change, and each change compiles again",
-        evidence=f"{units.plural(count, 'recompile')} for {what}{dimension}{change}{more}"
-        f"{place_text(places)}.",
+        evidence=f"{units.plural(count, 'recompile')} for {what}{dimension}{change}{more}{place_text(places)}.",
         remedy=_size_remedy(case.run.config, what, event.dimension),
         source=DYNAMIC_SHAPES,
         # auto compiles a changing size again once, with that dimension symbolic
@@ -99,9 +98,7 @@ def changing_number(case: Case) -> Iterator[Advice]:
         places = places_of(events)
         values = ", ".join(dict.fromkeys(str(event.expected) for event in events[:4]))
         is_attribute = name.startswith(("self.", "L['self']"))
-        setting = (
-            "; for an integer attribute, torch._dynamo.config.allow_unspec_int_on_nn_module = True also helps"
-        )
+        setting = "; for an integer attribute, torch._dynamo.config.allow_unspec_int_on_nn_module = True also helps"
         yield Advice(
             code="changing_number",
             title="A number that changes with every call is compiled in",

@@ -50,9 +50,7 @@ def distribution_piece(chart: DistributionChart, fonts: Fonts, width: float) -> 
 def _range(chart: DistributionChart) -> tuple[float, float]:
     """All but the slowest hundredth, which would press the rest into a corner."""
     lows = [min(values) for values in (chart.eager, chart.compiled)]
-    highs = [
-        min(max(values), 1.3 * statistics.quantile(values, 0.99)) for values in (chart.eager, chart.compiled)
-    ]
+    highs = [min(max(values), 1.3 * statistics.quantile(values, 0.99)) for values in (chart.eager, chart.compiled)]
     low, high = min(lows), max(highs)
     room = 0.04 * (high - low) or 0.05 * high
     return max(low - room, 0.0), high + room

@@ -79,9 +79,7 @@ def _text_widths(table: Table, fonts: Fonts) -> tuple[list[float], list[float]]:
     return least, natural
 
 
-def _squeezed(
-    columns: Sequence[Column], widths: Sequence[float], least: Sequence[float], room: float
-) -> list[float]:
+def _squeezed(columns: Sequence[Column], widths: Sequence[float], least: Sequence[float], room: float) -> list[float]:
     """Widths that fit the room: where they do not, columns of text give way, the widest first, and break lines."""
     found = list(widths)
     texts = [i for i, column in enumerate(columns) if column.align == "left"]

@@ -41,9 +41,7 @@ def _tone(row: ComparisonRow) -> str:
 
 COLUMNS: tuple[Column[ComparisonRow], ...] = (
     Column(title="Date", value=lambda row: row.created, text=lambda row: date_text(row.created)),
-    Column(
-        title="Script", value=lambda row: row.title, text=lambda row: row.title, tip=lambda row: row.script
-    ),
+    Column(title="Script", value=lambda row: row.title, text=lambda row: row.title, tip=lambda row: row.script),
     Column(
         title="Runs",
         value=lambda row: row.runs,
