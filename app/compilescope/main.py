@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6 import __version__ as qt_version
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -16,7 +17,6 @@ from compilescope import crash, paths, settings
 from compilescope.domain.errors import UsageError
 from compilescope.engine.supervisor import Supervisor
 from compilescope.recording import RecordedFeed
-from compilescope.store.history import History
 from compilescope.ui import charts
 from compilescope.ui.bridge import Bridge
 from compilescope.ui.findings import Findings
@@ -26,6 +26,9 @@ from compilescope.ui.selection import Selection
 from compilescope.ui.session import Session
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Scheme, Theme
+
+if TYPE_CHECKING:
+    from compilescope.store.history import History
 
 JOIN_S = 3.0
 
@@ -82,15 +85,14 @@ class WindowApp(QObject):
 
     def __init__(self, app: QApplication, known: settings.Settings, program: Path | None = None) -> None:
         super().__init__()
-        self.store = History()
-        self.feed = RecordedFeed(self.store)
+        self.feed = RecordedFeed(_open_history)
         self.engine = Supervisor(self.feed, program=program)
         self.theme = Theme(_scheme(known.scheme), self)
         self.state = AppState(Selection(python=known.python, budget_s=known.budget_s), self)
         self.bridge = Bridge(self.feed, self)
         self.findings = Findings(self)
         self.session = Session(self.state, self.bridge, self.engine, self.feed)
-        self.history = HistoryCommands(self.store, self.feed, self.state, self.findings, self.session)
+        self.history = HistoryCommands(self.feed, self.state, self.findings, self.session)
         self.window = MainWindow(
             Parts(
                 state=self.state,
@@ -120,7 +122,8 @@ class WindowApp(QObject):
         self.window.traces.close()
         self.window.workspace.compiler.close()
         self._charts.join()
-        self.store.close()
+        if self.feed.is_history_open:
+            self.history.history.close()
 
     def _begin_soon(self) -> None:
         QTimer.singleShot(0, self._begin)
@@ -172,6 +175,13 @@ class ChartLoader(QObject):
             self.failed.emit(f"Charts are missing: {error}.")
         else:
             self.loaded.emit()
+
+
+def _open_history() -> History:
+    # imported here: the first paint does not wait for the database
+    from compilescope.store.history import History
+
+    return History()
 
 
 def _scheme(name: str) -> Scheme:

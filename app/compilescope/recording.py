@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.run import Run
 from compilescope.engine.feed import Feed, FeedItem, LogLines, RunEvents, RunStarted
 from compilescope.engine.request import RunRequest
-from compilescope.store.history import TAIL_CHARACTERS, History
+
+if TYPE_CHECKING:
+    from compilescope.store.history import History
+
+TAIL_BYTES = 64 * 1024
 
 
 class RecordedFeed(Feed):
     """A feed whose events are stored before anyone drains them: in the engine's threads, so that a reader that hangs
     or is slow loses nothing.
 
-    Only the runs that `begin` named are kept. `history` None keeps nothing.
+    Only the runs that `begin` named are kept. `open_history` is called when the history is first needed, by the thread
+    that calls `begin`; where it gives None, nothing is kept.
     """
 
-    def __init__(self, history: History | None) -> None:
+    def __init__(self, open_history: Callable[[], History | None]) -> None:
         super().__init__()
-        self.history = history
+        self._open_history = open_history
         self._lock = threading.Lock()
         self._tails: dict[str, _Tail] = {}
+
+    @cached_property
+    def history(self) -> History | None:
+        return self._open_history()
+
+    @property
+    def is_history_open(self) -> bool:
+        return "history" in self.__dict__
 
     def begin(self, comparison: Comparison, requests: Sequence[RunRequest]) -> None:
         """Keep these runs of a new comparison. Call it before they are submitted."""
@@ -92,7 +107,7 @@ class _Tail:
         for line in lines:
             self._lines.append(line)
             self._size += len(line) + 1
-        while self._size > TAIL_CHARACTERS and len(self._lines) > 1:
+        while self._size > TAIL_BYTES and len(self._lines) > 1:
             self._size -= len(self._lines.popleft()) + 1
 
     @property

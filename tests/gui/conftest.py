@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from compilescope.engine import tree
 from compilescope.main import WindowApp
 from compilescope.settings import Settings
+from compilescope.store.history import History
 
 FAKE_WORKER = Path(__file__).resolve().parents[1] / "fakes" / "fake_worker.py"
 Kind = TypeVar("Kind", bound=QWidget)
@@ -41,6 +42,11 @@ class Desk:
 
     def knows_environment(self) -> bool:
         return self.state.environment is not None or bool(self.state.environment_problem)
+
+    @property
+    def store(self) -> History:
+        """The history behind the window."""
+        return self.parts.history.history
 
     def child(self, kind: type[Kind], name: str) -> Kind:
         found = self.window.findChild(kind, name)

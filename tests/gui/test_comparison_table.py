@@ -10,7 +10,13 @@ from fakes.comparisons import comparison
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QToolButton
 
+from compilescope.domain.measures import Measures, Summary
+from compilescope.domain.run import Run
+from compilescope.ui.findings import Finding
+from compilescope.ui.models.comparison import COLUMNS, comparison_rows
 from compilescope.ui.panels.sortable import SortableTable
+
+EAGER, COMPILED, SPEEDUP = 1, 2, 4
 
 
 def show(desk: Any) -> SortableTable:
@@ -30,12 +36,12 @@ def test_that_a_header_sorts_both_ways_and_then_restores_the_order(desk: Any) ->
     header = show(desk).horizontalHeader()
     before = column(desk, 0)
 
-    header.sectionClicked.emit(1)
+    header.sectionClicked.emit(COMPILED)
     ascending = column(desk, 0)
-    assert header.model().headerData(1, header.orientation()) == "Median ↑"
-    header.sectionClicked.emit(1)
+    assert header.model().headerData(COMPILED, header.orientation()) == "Compiled ↑"
+    header.sectionClicked.emit(COMPILED)
     descending = column(desk, 0)
-    header.sectionClicked.emit(1)
+    header.sectionClicked.emit(COMPILED)
 
     # eager stays on top, and what was never timed stands last
     assert ascending[:3] == ["eager", "max-autotune", "reduce-overhead"]
@@ -44,12 +50,43 @@ def test_that_a_header_sorts_both_ways_and_then_restores_the_order(desk: Any) ->
     assert column(desk, 0) == before
 
 
+def milliseconds(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * {"s": 1e3, "ms": 1.0, "µs": 1e-3}[unit]
+
+
+def test_that_every_speedup_can_be_recomputed_from_its_row(desk: Any) -> None:
+    show(desk)
+
+    rows = [row for row in desk.cells("comparison")[1:] if "×" in row[SPEEDUP]]
+    assert len(rows) > 4
+    for row in rows:
+        told = float(row[SPEEDUP].partition("×")[0])
+        assert milliseconds(row[EAGER]) / milliseconds(row[COMPILED]) == pytest.approx(told, rel=0.02)
+
+
+def test_that_the_row_of_eager_spans_what_was_measured_beside_each_configuration() -> None:
+    runs = comparison().runs[:2]
+    medians = dict(zip((run.id for run in runs), (24.6e-3, 35.8e-3), strict=True))
+
+    class Found:
+        def of(self, run: Run) -> Finding:
+            eager = Summary(median=medians[run.id], p05=0.02, p95=0.04, samples=90)
+            return Finding(measures=Measures(eager=eager))
+
+    rows = comparison_rows(runs, Found())  # type: ignore[arg-type]
+
+    shown = [[column.text(row) for column in COLUMNS[:3]] for row in rows]
+    assert shown[0] == ["eager", "24.6–35.8 ms", "–"]
+    assert [row[1] for row in shown[1:]] == ["24.6 ms", "35.8 ms"]
+
+
 def test_that_the_selection_stays_with_its_run_when_rows_move(desk: Any) -> None:
     table = show(desk)
     row = column(desk, 0).index("aot_eager")
     table.selectRow(row)
 
-    table.horizontalHeader().sectionClicked.emit(1)
+    table.horizontalHeader().sectionClicked.emit(COMPILED)
 
     assert desk.state.shown.label == "aot_eager"
     (chosen,) = desk.window.workspace.comparison.chosen
@@ -62,7 +99,7 @@ def test_that_columns_can_be_hidden(desk: Any) -> None:
 
     next(action for action in chooser.actions() if action.text() == "Breaks").setChecked(False)
 
-    titles = [str(table.model().headerData(i, table.horizontalHeader().orientation())) for i in range(9)]
+    titles = [str(table.model().headerData(i, table.horizontalHeader().orientation())) for i in range(10)]
     assert table.isColumnHidden(titles.index("Breaks"))
     chooser.deleteLater()
 
@@ -74,11 +111,11 @@ def test_that_any_configuration_can_be_the_baseline(desk: Any) -> None:
 
     panel.set_baseline(desk.state.runs[0].id)
 
-    speedups = dict(zip(names, column(desk, 3), strict=True))
+    speedups = dict(zip(names, column(desk, SPEEDUP), strict=True))
     assert speedups["default"] == "1×"
     assert speedups["eager"].startswith("0.76")
     assert speedups["reduce-overhead"].startswith("1.40")
-    assert column(desk, 8)[1] == "baseline, faster"
+    assert column(desk, -1)[1] == "baseline, faster"
 
 
 def test_that_the_menu_of_a_row_offers_what_fits_its_state(desk: Any) -> None:
@@ -112,5 +149,5 @@ def test_that_twelve_configurations_run_and_end_in_one_report(
     desk.wait(lambda: "Written" in desk.window.messages.text, 60)
 
     assert [run.outcome for run in desk.state.runs] == ["finished"] * 12
-    assert len(desk.parts.store.runs(desk.state.comparison.id)) == 12
+    assert len(desk.store.runs(desk.state.comparison.id)) == 12
     assert (tmp_path / "twelve.pdf").read_bytes().count(b"/Type /Page\n") >= 12

@@ -35,7 +35,7 @@ def run_two(desk: Any) -> None:
 
 
 def is_listed(desk: Any, finished: int) -> bool:
-    rows = desk.parts.store.comparisons()
+    rows = desk.store.comparisons()
     return bool(rows) and rows[0].finished == finished and not rows[0].unfinished
 
 
@@ -243,8 +243,8 @@ def test_that_a_killed_window_offers_what_it_had_and_resumes(open_desk: Any, tmp
 
     desk = open_desk()
     desk.wait(lambda: "A comparison was interrupted: script.py, 2 configurations left" in desk.window.messages.text)
-    (row,) = desk.parts.store.comparisons()
-    told = desk.parts.store.load(row.id)
+    (row,) = desk.store.comparisons()
+    told = desk.store.load(row.id)
     desk.child(QPushButton, "message_yes").click()
     desk.wait(desk.is_over, 40)
 
@@ -280,8 +280,8 @@ def test_that_closing_in_the_middle_leaves_the_rest_to_be_resumed(open_desk: Any
     second.wait(lambda: "A comparison was interrupted" in second.window.messages.text)
     second.child(QPushButton, "message_no").click()
 
-    second.wait(lambda: not second.parts.store.unfinished())
-    assert len(second.parts.store.comparisons()) == 1
+    second.wait(lambda: not second.store.unfinished())
+    assert len(second.store.comparisons()) == 1
 
 
 def test_that_a_stopped_run_is_over_and_not_offered_again(open_desk: Any) -> None:
@@ -294,8 +294,8 @@ def test_that_a_stopped_run_is_over_and_not_offered_again(open_desk: Any) -> Non
 
     second = open_desk()
 
-    assert second.parts.store.unfinished() == []
-    assert len(second.parts.store.comparisons()) == 1
+    assert second.store.unfinished() == []
+    assert len(second.store.comparisons()) == 1
 
 
 def test_that_a_damaged_history_is_said_and_everything_runs(own_home: Path, open_desk: Any) -> None:
@@ -315,14 +315,14 @@ def test_that_two_windows_share_one_history(open_desk: Any) -> None:
     first.wait(first.is_over)
     second.wait(second.is_over)
 
-    first.wait(lambda: len(first.parts.store.comparisons()) == 2 and not first.parts.store.unfinished())
+    first.wait(lambda: len(first.store.comparisons()) == 2 and not first.store.unfinished())
     show_history(first)
     assert len(first.cells("history")) == 2
 
 
 def limit_pages(desk: Any, count: int) -> None:
     """No more pages than this, or than there are: what SQLite meets on a full disk."""
-    database = desk.parts.store._database
+    database = desk.store._database
     with database._write_lock:
         database._writer.execute(f"PRAGMA max_page_count = {count}").fetchall()
 
@@ -337,7 +337,7 @@ def test_that_a_full_disk_is_said_the_run_goes_on_and_nothing_is_lost(desk: Any)
 
     desk.wait(lambda: "can be written again" in desk.window.messages.text)
     desk.wait(lambda: is_listed(desk, finished=1))
-    assert json.loads(json.dumps(comparison_json(desk.parts.store.load(desk.state.comparison.id)))) == figures(desk)
+    assert json.loads(json.dumps(comparison_json(desk.store.load(desk.state.comparison.id)))) == figures(desk)
 
 
 def test_that_a_row_can_be_repeated_and_one_that_waits_skipped(desk: Any) -> None:

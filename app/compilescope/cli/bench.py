@@ -94,7 +94,7 @@ class _Bench:
         self._requests = requests
         self._comparison = comparison
         self._progress = Progress(len(requests))
-        self._feed = RecordedFeed(history)
+        self._feed = RecordedFeed(lambda: history)
         self._runs: dict[str, Run] = {}
         self._interrupts = 0
         for request in requests:

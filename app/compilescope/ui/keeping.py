@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -16,12 +17,14 @@ from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement
 from compilescope.engine.request import RunRequest, default_python
 from compilescope.recording import RecordedFeed
-from compilescope.store.history import History
-from compilescope.store.records import ComparisonRow, StoredRequest, Unfinished
 from compilescope.ui.background import Background
 from compilescope.ui.findings import Findings
 from compilescope.ui.session import Session
 from compilescope.ui.state import BUSY, AppState
+
+if TYPE_CHECKING:
+    from compilescope.store.history import History
+    from compilescope.store.records import ComparisonRow, StoredRequest, Unfinished
 
 TROUBLE_MS = 2_000
 FILES = "Comparison (*.compilescope)"
@@ -49,11 +52,8 @@ class HistoryCommands(QObject):
     opened = Signal(object)  # Stored
     compared = Signal(object)  # tuple[Stored, Stored]
 
-    def __init__(
-        self, history: History, feed: RecordedFeed, state: AppState, findings: Findings, session: Session
-    ) -> None:
+    def __init__(self, feed: RecordedFeed, state: AppState, findings: Findings, session: Session) -> None:
         super().__init__()
-        self.history = history
         self._feed = feed
         self._state = state
         self._session = session
@@ -65,8 +65,14 @@ class HistoryCommands(QObject):
         self._timer.timeout.connect(self._look_for_trouble)
         findings.judged.connect(self._finish)
 
+    @property
+    def history(self) -> History:
+        history = self._feed.history
+        assert history is not None, "the window always keeps what runs"
+        return history
+
     def start(self) -> None:
-        """Say what was wrong with the file, and offer what was interrupted."""
+        """Open the history; say what is wrong with its file, and offer what was interrupted."""
         self._timer.start()
         self.history.purge()
         if self.history.notice:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import (
@@ -29,11 +31,9 @@ from PySide6.QtWidgets import (
 from compilescope.domain.errors import AppError
 from compilescope.settings import Settings
 from compilescope.ui.actions import Actions
-from compilescope.ui.difference import compare_stored, show_difference
 from compilescope.ui.exports import ExportCommands
 from compilescope.ui.findings import Findings
 from compilescope.ui.history.columns import date_text
-from compilescope.ui.history.page import HistoryPage
 from compilescope.ui.keeping import HistoryCommands, Stored
 from compilescope.ui.panels.message_bar import MessageBar
 from compilescope.ui.panels.options_panel import OptionsPanel
@@ -48,6 +48,9 @@ from compilescope.ui.session import Session
 from compilescope.ui.state import BUSY, AppState
 from compilescope.ui.theme import Scheme, Theme
 from compilescope.ui.traces import TraceCommands, is_trace_path
+
+if TYPE_CHECKING:
+    from compilescope.ui.history.page import HistoryPage
 
 LAYOUT_VERSION = 1
 
@@ -154,6 +157,16 @@ class MainWindow(QMainWindow):
         else:
             self.messages.hide()
 
+    @cached_property
+    def history(self) -> HistoryPage:
+        """Made when it is first wanted: the window opens without it."""
+        from compilescope.ui.history.page import HistoryPage
+
+        page = HistoryPage(self._parts.history, self._parts.theme)
+        page.back_wanted.connect(self.show_history)
+        self._pages.addWidget(page)
+        return page
+
     def show_history(self) -> None:
         """The list of stored comparisons; a second time, back to what was there before."""
         is_wanted = self._pages.currentWidget() is not self.history
@@ -173,9 +186,13 @@ class MainWindow(QMainWindow):
                 self.workspace.log.append(run.label, 0.0, [line.encode() for line in lines])
 
     def _show_difference(self) -> None:
+        from compilescope.ui.difference import show_difference
+
         show_difference(self._state.runs, self.workspace.comparison.chosen, self._parts.theme, self)
 
     def _compare_stored(self, found: tuple[Stored, Stored]) -> None:
+        from compilescope.ui.difference import compare_stored
+
         if not compare_stored(found, self._parts.theme, self):
             self.messages.show_error("One of the comparisons has no run that told anything.")
 
@@ -185,7 +202,7 @@ class MainWindow(QMainWindow):
 
     def _show_page(self, page: QWidget) -> None:
         self._pages.setCurrentWidget(page)
-        self.actions_by_id["history"].setChecked(page is self.history)
+        self.actions_by_id["history"].setChecked(page not in (self.workspace, self.welcome))
 
     def find_in_log(self) -> None:
         self.actions_by_id["show_log"].setChecked(True)
@@ -307,7 +324,6 @@ class MainWindow(QMainWindow):
         history.compared.connect(self._compare_stored)
         history.opened.connect(self._show_origin)
         exports.written.connect(self._offer_to_open)
-        self.history.back_wanted.connect(self.show_history)
         table.repeat_wanted.connect(self._repeat)
         table.skip_wanted.connect(self._parts.session.skip)
         table.hurry_wanted.connect(self._parts.session.hurry)
@@ -336,13 +352,11 @@ class MainWindow(QMainWindow):
         self.options = OptionsPanel(state)
         self.welcome = Welcome(self._settings.recent)
         self.workspace = Workspace(state, self._parts.findings, theme)
-        self.history = HistoryPage(self._parts.history, theme)
         self.status = StatusBar(state)
         self.setStatusBar(self.status)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.welcome)
         self._pages.addWidget(self.workspace)
-        self._pages.addWidget(self.history)
         self._body = QSplitter(Qt.Orientation.Horizontal)
         self._body.addWidget(Side(self.script_panel, self.options))
         self._body.addWidget(self._pages)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from compilescope.domain import units
-from compilescope.store.records import ComparisonRow
 from compilescope.ui.models.rows import Column
+
+if TYPE_CHECKING:
+    from compilescope.store.records import ComparisonRow
 
 
 def date_text(created: float) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from compilescope.domain import units
 from compilescope.domain.errors import AppError
-from compilescope.store.records import ComparisonRow
 from compilescope.ui.history.columns import COLUMNS, date_text, runs_text
 from compilescope.ui.keeping import HistoryCommands
 from compilescope.ui.models.rows import RowsModel
 from compilescope.ui.panels.table import DataTable
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import ElidedLabel, button, label
+
+if TYPE_CHECKING:
+    from compilescope.store.records import ComparisonRow
 
 MOST_SHOWN = 500
 
