@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def duration(seconds: float | None) -> str:
@@ -21,6 +22,18 @@ def duration(seconds: float | None) -> str:
         if seconds >= factor * 0.9995:
             return f"{significant(seconds / factor)} {unit}"
     return f"{significant(seconds / 1e-9)} ns" if seconds else "0 s"
+
+
+def duration_range(seconds: Sequence[float]) -> str:
+    """The shortest and the longest: "24.6–35.8 ms"; one time alone where they read the same."""
+    if not seconds:
+        return duration(None)
+    low, high = duration(min(seconds)), duration(max(seconds))
+    if low == high:
+        return low
+    number, _, unit = low.rpartition(" ")
+    shares_unit = unit == high.rpartition(" ")[2] and " " not in number
+    return f"{number}–{high}" if shares_unit else f"{low} – {high}"
 
 
 def milliseconds(seconds: float | None) -> str:

@@ -79,3 +79,10 @@ def test_that_a_noun_follows_its_number():
 )
 def test_that_numbers_keep_three_digits_and_no_exponent(value: float, text: str):
     assert units.significant(value) == text
+
+
+def test_that_a_range_of_times_names_its_unit_once_where_both_ends_share_it() -> None:
+    assert units.duration_range([0.0246, 0.0358, 0.03]) == "24.6–35.8 ms"
+    assert units.duration_range([0.5e-3, 1.5e-3]) == "500 µs – 1.50 ms"
+    assert units.duration_range([0.02461, 0.02462]) == "24.6 ms"
+    assert units.duration_range([]) == "–"

@@ -1,4 +1,4 @@
-"""Time per call of every configuration beside eager: medians, and where nine blocks in ten lie."""
+"""Time per call of every configuration beside its own eager: medians, and where nine blocks in ten lie."""
 
 from __future__ import annotations
 
@@ -28,10 +28,16 @@ _LABEL_SHARE = 0.34
 
 
 class ChartRow(Protocol):
-    """A row to draw; `summary` is that of its own side."""
+    """A row to draw; `eager` are medians measured beside it, of which a configuration has one."""
 
     @property
     def label(self) -> str: ...
+
+    @property
+    def is_eager(self) -> bool: ...
+
+    @property
+    def eager(self) -> tuple[float, ...]: ...
 
     @property
     def summary(self) -> Summary | None: ...
@@ -44,8 +50,28 @@ class ChartRow(Protocol):
 class _Bar:
     label: str
     summary: Summary | None
+    eager: tuple[float, ...]
     text: str
-    is_baseline: bool
+    is_eager: bool
+
+    @property
+    def median(self) -> float | None:
+        """How long the bar is; that of eager begins where its range does."""
+        if self.is_eager:
+            return min(self.eager, default=None)
+        return self.summary.median if self.summary else None
+
+    @property
+    def spread(self) -> tuple[float, float] | None:
+        """What the whisker spans."""
+        if self.is_eager:
+            return (min(self.eager), max(self.eager)) if self.eager else None
+        return (self.summary.p05, self.summary.p95) if self.summary else None
+
+    @property
+    def end(self) -> float:
+        """The longest time that is drawn."""
+        return max(self.median or 0.0, *(self.spread or ()), *self.eager, 0.0)
 
 
 class ComparisonChart(Chart):
@@ -63,23 +89,26 @@ class ComparisonChart(Chart):
 
     def show_rows(self, rows: Sequence[ChartRow]) -> None:
         """Show these rows, eager first."""
-        if not any(row.summary for row in rows):
+        if not any(row.summary or row.eager for row in rows):
             self.show_empty(_NO_TIMES if rows else _NO_ROWS)
             return
-        bars = [_bar(row, is_baseline=number == 0) for number, row in enumerate(rows)]
+        bars = [_bar(row) for row in rows]
         self._bars.show_bars(bars)
-        self.show_note("bar: median   whisker: p05 – p95")
+        self.show_note("bar: median   whisker: p05 – p95   dashes: its own eager")
         self.show_view("; ".join(f"{bar.label}: {bar.text}" for bar in bars))
 
     def restyle(self) -> None:
         self._bars.update()
 
 
-def _bar(row: ChartRow, *, is_baseline: bool) -> _Bar:
-    text = units.duration(row.summary.median) if row.summary else "not timed"
-    if row.summary and not is_baseline and row.measures.speedup:
+def _bar(row: ChartRow) -> _Bar:
+    if row.is_eager:
+        text = units.duration_range(row.eager) if row.eager else "not timed"
+    else:
+        text = units.duration(row.summary.median) if row.summary else "not timed"
+    if row.summary and row.measures.speedup:
         text += f"  {interval_text(row.measures.speedup)}"
-    return _Bar(label=row.label, summary=row.summary, text=text, is_baseline=is_baseline)
+    return _Bar(label=row.label, summary=row.summary, eager=row.eager, text=text, is_eager=row.is_eager)
 
 
 class _Bars(QWidget):
@@ -115,11 +144,10 @@ class _Bars(QWidget):
 
     def _draw(self, painter: QPainter) -> None:
         names_end, begin, end = self._columns()
-        top = max(max(bar.summary.p95, bar.summary.median) for bar in self._bars if bar.summary) * 1.03
+        top = max(bar.end for bar in self._bars) * 1.03
         scale = (end - begin) / top
         if self._has_axis():
             self._draw_axis(painter, begin, top, scale)
-        self._draw_baseline(painter, begin, scale)
         for index, bar in enumerate(self._bars):
             self._draw_bar(painter, bar, self._row(index), (names_end, begin, scale))
 
@@ -127,33 +155,33 @@ class _Bars(QWidget):
         tokens, (names_end, begin, scale) = self._theme.tokens, columns
         name = QRectF(_GAP, row.top(), names_end - _GAP, row.height())
         middle = Qt.AlignmentFlag.AlignVCenter
-        painter.setPen(QColor(tokens.muted if bar.is_baseline else tokens.text))
+        painter.setPen(QColor(tokens.muted if bar.is_eager else tokens.text))
         shown = painter.fontMetrics().elidedText(bar.label, Qt.TextElideMode.ElideMiddle, int(name.width()) + 1)
         painter.drawText(name, int(middle | Qt.AlignmentFlag.AlignRight), shown)
-        right = begin
-        if bar.summary:
-            right = begin + bar.summary.median * scale
-            color = QColor(tokens.eager if bar.is_baseline else tokens.compiled)
+        if bar.median is not None:
+            right = begin + bar.median * scale
+            color = QColor(tokens.eager if bar.is_eager else tokens.compiled)
             inset = row.height() * 0.2
             painter.fillRect(QRectF(begin, row.top() + inset, right - begin, row.height() - 2 * inset), color)
-            self._draw_spread(painter, bar.summary, row.center().y(), (begin, scale))
-            self._draw_point(painter, QPointF(right, row.center().y()), bar)
-            right = begin + max(bar.summary.p95, bar.summary.median) * scale
+        if bar.eager and not bar.is_eager:
+            self._draw_own_eager(painter, begin + bar.eager[0] * scale, row)
+        if bar.median is not None and bar.spread:
+            self._draw_spread(painter, bar.spread, row.center().y(), (begin, scale))
+            self._draw_point(painter, QPointF(begin + bar.median * scale, row.center().y()), bar)
         width = painter.fontMetrics().horizontalAdvance(bar.text)
-        text = QRectF(right + _GAP, row.top() + 1, width + 2, row.height() - 2)
-        # the baseline's dashes do not run through words
-        painter.fillRect(text, QColor(tokens.field))
+        text = QRectF(begin + bar.end * scale + _GAP, row.top() + 1, width + 2, row.height() - 2)
         painter.setPen(QColor(tokens.muted))
         painter.drawText(text, int(middle), bar.text)
 
-    def _draw_baseline(self, painter: QPainter, begin: float, scale: float) -> None:
-        if self._bars[0].summary:
-            x = round(begin + self._bars[0].summary.median * scale) + 0.5
-            painter.setPen(QPen(QColor(self._theme.tokens.eager), 1, Qt.PenStyle.DashLine))
-            painter.drawLine(QPointF(x, 0), QPointF(x, self._row(len(self._bars) - 1).bottom()))
+    def _draw_own_eager(self, painter: QPainter, at: float, row: QRectF) -> None:
+        x = round(at) + 0.5
+        painter.setPen(QPen(QColor(self._theme.tokens.eager), 1.6, Qt.PenStyle.DashLine))
+        painter.drawLine(QPointF(x, row.top() + 2), QPointF(x, row.bottom() - 2))
 
-    def _draw_spread(self, painter: QPainter, summary: Summary, y: float, scale: tuple[float, float]) -> None:
-        low, high = (scale[0] + value * scale[1] for value in (summary.p05, summary.p95))
+    def _draw_spread(
+        self, painter: QPainter, spread: tuple[float, float], y: float, scale: tuple[float, float]
+    ) -> None:
+        low, high = (scale[0] + value * scale[1] for value in spread)
         painter.setPen(QPen(QColor(self._theme.tokens.text), 1.2))
         painter.drawLine(QPointF(low, y), QPointF(high, y))
         for x in (low, high):
@@ -162,7 +190,7 @@ class _Bars(QWidget):
     def _draw_point(self, painter: QPainter, point: QPointF, bar: _Bar) -> None:
         painter.setPen(QPen(QColor(self._theme.tokens.text), 1))
         painter.setBrush(QColor(self._theme.tokens.field))
-        draw_marker(painter, point, CIRCLE if bar.is_baseline else TRIANGLE)
+        draw_marker(painter, point, CIRCLE if bar.is_eager else TRIANGLE)
 
     def _draw_axis(self, painter: QPainter, begin: float, top: float, scale: float) -> None:
         tokens = self._theme.tokens
@@ -198,7 +226,11 @@ class _Bars(QWidget):
 
 
 def _tip(bar: _Bar) -> str:
+    if bar.is_eager and bar.eager:
+        return f"{bar.label}\nmedians beside each configuration: {bar.text}"
     if bar.summary is None:
         return f"{bar.label}: {bar.text}"
     spread = f"{units.duration(bar.summary.p05)} – {units.duration(bar.summary.p95)}"
-    return f"{bar.label}\nmedian {bar.text}\nnine blocks in ten: {spread}\n{units.plural(bar.summary.samples, 'block')}"
+    own = f"\nits own eager {units.duration_range(bar.eager)}" if bar.eager else ""
+    blocks = units.plural(bar.summary.samples, "block")
+    return f"{bar.label}\nmedian {bar.text}{own}\nnine blocks in ten: {spread}\n{blocks}"

@@ -17,10 +17,12 @@ from compilescope.ui.models.rows import Column
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRow:
-    """`run` is None for eager, whose figures come from the first run that has them."""
+    """`run` is None for eager, which has no figure of its own: it is measured anew beside each configuration."""
 
     run: Run | None
     finding: Finding
+    # in the row of eager: what was measured beside each configuration
+    beside: tuple[Measures, ...] = ()
     # the speedup over eager of what speedups refer to; None where that is eager itself
     base: Interval | None = None
     is_base: bool = False
@@ -28,6 +30,10 @@ class ComparisonRow:
     @property
     def measures(self) -> Measures:
         return self.finding.measures
+
+    @property
+    def is_eager(self) -> bool:
+        return self.run is None
 
     @property
     def speedup(self) -> Interval | None:
@@ -40,12 +46,22 @@ class ComparisonRow:
         return self.run.label if self.run else "eager"
 
     @property
-    def summary(self) -> Summary | None:
-        return self.measures.compiled if self.run else self.measures.eager
+    def eager(self) -> tuple[float, ...]:
+        """Eager's median in turns with this configuration; in the row of eager, each of them."""
+        known = self.beside if self.run is None else (self.measures,)
+        return tuple(found.eager.median for found in known if found.eager)
 
     @property
-    def first_call_s(self) -> float | None:
-        return self.measures.cold_first_call_s if self.run else self.measures.eager_first_call_s
+    def summary(self) -> Summary | None:
+        """Compiled; eager has none."""
+        return self.measures.compiled if self.run else None
+
+    @property
+    def first_calls_s(self) -> tuple[float, ...]:
+        if self.run is None:
+            return tuple(found.eager_first_call_s for found in self.beside if found.eager_first_call_s is not None)
+        cold = self.measures.cold_first_call_s
+        return () if cold is None else (cold,)
 
     @property
     def warm_first_call_s(self) -> float | None:
@@ -72,10 +88,10 @@ def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | Non
         ComparisonRow(run=run, finding=findings.of(run), base=base, is_base=base is not None and run is chosen)
         for run in runs
     ]
-    eager = next((row.finding for row in rows if row.measures.eager), Finding())
     if not rows or runs[0].is_trace:
         return rows
-    return [ComparisonRow(run=None, finding=eager, base=base, is_base=base is None), *rows]
+    beside = tuple(row.measures for row in rows)
+    return [ComparisonRow(run=None, finding=Finding(), beside=beside, base=base, is_base=base is None), *rows]
 
 
 def _spread(row: ComparisonRow) -> str:
@@ -92,16 +108,23 @@ def _standing(row: ComparisonRow) -> str:
 
 def _why(row: ComparisonRow) -> str:
     if row.run is None:
-        return "The model as it is. Measured anew beside each configuration, in turns with it."
+        return (
+            "The model as it is. Measured anew beside each configuration, in turns with it; each speedup refers to "
+            "the eager of its own row. Here stand the lowest and the highest of these medians."
+        )
     verdict = row.finding.verdict
     if verdict is None:
         return ""
     return "\n".join([verdict.summary, *(f"• {reason}" for reason in verdict.reasons)])
 
 
+def _why_eager(row: ComparisonRow) -> str:
+    return _why(row) if row.run is None else "Eager, as it ran in turns with this configuration."
+
+
 def _speedup(row: ComparisonRow) -> str:
     if row.is_base:
-        return "1×" if row.summary else "–"
+        return "1×" if row.summary or (row.run is None and row.eager) else "–"
     return interval_text(row.speedup)
 
 
@@ -118,18 +141,27 @@ def _speedup_tone(row: ComparisonRow) -> str:
 COLUMNS: tuple[Column[ComparisonRow], ...] = (
     Column(title="Configuration", value=lambda row: row.label, text=lambda row: row.label, tip=_why),
     Column(
-        title="Median",
+        title="Eager",
+        value=lambda row: row.eager[0] if row.eager else None,
+        text=lambda row: units.duration_range(row.eager),
+        is_number=True,
+        tip=_why_eager,
+        explanation="Median time per call of the model as it is, measured in turns with this configuration, in the "
+        "same process.",
+    ),
+    Column(
+        title="Compiled",
         value=lambda row: row.summary.median if row.summary else None,
         text=lambda row: units.duration(row.summary.median if row.summary else None),
         is_number=True,
-        explanation="Time per call, calls back to back, measured in turns with eager in the same process.",
+        explanation="Median time per call, calls back to back, measured in turns with eager in the same process.",
     ),
     Column(
         title="p05 – p95",
         value=lambda row: row.summary.p95 if row.summary else None,
         text=_spread,
         is_number=True,
-        explanation="Nine blocks in ten lie between these.",
+        explanation="Nine blocks in ten of the compiled model lie between these.",
     ),
     Column(
         title="Speedup",
@@ -138,13 +170,13 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
         is_number=True,
         tone=_speedup_tone,
         tip=_why,
-        explanation="Median of the baseline (eager, unless another row was chosen) over median of compiled, and half "
-        "the width of its 95 % interval.",
+        explanation="Eager over compiled of the same row (over that of the baseline, where another row was chosen), "
+        "and half the width of its 95 % interval.",
     ),
     Column(
         title="First call",
-        value=lambda row: row.first_call_s,
-        text=lambda row: units.duration(row.first_call_s),
+        value=lambda row: row.first_calls_s[0] if row.first_calls_s else None,
+        text=lambda row: units.duration_range(row.first_calls_s),
         is_number=True,
         explanation="The first call with an empty cache: it pays for compiling.",
     ),

@@ -21,7 +21,7 @@ MOST_ROWS_SHOWN = 7
 WIDE = 1360
 # where there is no room for all, the spread and the warm start are the first to go
 NARROW = 860
-SPARE_COLUMNS = (2, 5)
+SPARE_COLUMNS = (3, 6)
 CHART_WIDTH = 430
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ComparisonPanel(QWidget):
         self._table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._table.customContextMenuRequested.connect(self._show_menu)
         self._table.order_changed.connect(self.refresh)
-        self._table.set_widths((22, 9, 18, 14, 9, 11, 7, 7, 22), stretch=8)
+        self._table.set_widths((21, 14, 10, 18, 14, 14, 11, 7, 7, 18), stretch=9)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
         self.setFocusProxy(self._table)
         self._chart: ComparisonChart | None = None
@@ -101,7 +101,7 @@ class ComparisonPanel(QWidget):
         if recommendation is None or self._state.is_busy:
             return False
         if row.run is None:
-            return recommendation.run_id is None and row.summary is not None
+            return recommendation.run_id is None and bool(row.eager)
         return row.run.id == recommendation.run_id
 
     @property
