@@ -19,6 +19,8 @@ from compilescope.domain.config import Config
 from compilescope.domain.events import Event, decode
 from compilescope.domain.workload import Job, Measurement, Workload
 
+# another interpreter with another torch shows what a version makes of the same scripts
+PYTHON = os.environ.get("COMPILESCOPE_TEST_PYTHON", sys.executable)
 WORKER = Path(__file__).parents[2] / "app" / "compilescope" / "worker" / "__main__.py"
 Kind = TypeVar("Kind", bound=Event)
 
@@ -50,7 +52,7 @@ def start(job: Job, *, cache: str | None = None, environment: dict[str, str] | N
     env |= environment or {}
     folder = Path(job.workload.script).parent if job.workload else Path.cwd()
     process = subprocess.Popen(
-        [sys.executable, "-u", str(WORKER)],
+        [PYTHON, "-u", str(WORKER)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
