@@ -8,6 +8,8 @@ import pytest
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
+from compilescope.worker.channel import CHANNEL_CLOSED, Channel
+from compilescope.worker.errors import describe
 
 if TYPE_CHECKING:
     from conftest import Worker
@@ -187,3 +189,42 @@ def test_that_a_missing_compiler_is_told(worker: Worker, mlp: str) -> None:
     assert error is not None
     assert "C++ compiler" in error.hint
     assert any("compiler" in sentence for sentence in told.all(e.Environment)[0].missing)
+
+
+def test_that_an_interrupt_that_the_model_raises_itself_is_told_as_the_script_s(worker: Worker) -> None:
+    error = failure(worker, MODEL.format(body="        raise KeyboardInterrupt"), task="run")
+
+    assert (error.stage, error.type, error.line) == ("eager", "KeyboardInterrupt", 5)
+    assert error.message == "The script raised KeyboardInterrupt."
+
+
+def test_that_a_script_may_close_the_descriptors_that_it_finds(worker: Worker, mlp: str) -> None:
+    told = worker.run(worker.script("import os\nos.closerange(3, 256)\n" + mlp), EAGER, task="inspect")
+
+    assert told.status == 0, told.log
+    assert told.one(e.WorkloadReady).entry == "Model"
+
+
+def test_that_a_script_that_closes_the_channel_leaves_with_a_status_that_says_so(worker: Worker, mlp: str) -> None:
+    told = worker.run(worker.script("import os\nos.closerange(3, 4096)\n" + mlp), EAGER, task="inspect")
+
+    assert told.status == CHANNEL_CLOSED
+
+
+def test_that_layers_of_the_script_s_that_do_not_fit_are_not_called_a_failure_of_compilescope(worker: Worker) -> None:
+    error = failure(worker, HEAD + "model = nn.Linear(3, 3)\nexample_inputs = torch.ones(2, 2)\n", task="run")
+
+    assert (error.stage, error.type) == ("eager", "RuntimeError")
+
+
+def test_that_an_error_of_this_program_is_not_blamed_on_the_script() -> None:
+    try:
+        Channel(-1).emit(None)  # type: ignore[arg-type]
+    except AttributeError as error:
+        # without the frame of this test, which would be the user's
+        own = error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
+
+    told = describe(own, "eager", None)
+
+    assert told.message.startswith("CompileScope failed (AttributeError:")
+    assert "report it" in told.hint and "Correct it first" not in told.hint

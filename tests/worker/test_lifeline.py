@@ -84,3 +84,16 @@ def test_that_the_guardian_is_no_child_of_the_script_s_process(worker: Worker, m
     told = worker.run(worker.script(source), task="inspect")
 
     assert "no child" in told.log
+
+
+def test_that_a_stop_while_the_worker_starts_shows_no_traceback_of_its_own(worker: Worker, mlp: str) -> None:
+    for delay in (0.1, 0.3):
+        job = Job(run=uuid.uuid4().hex, task="inspect", workload=Workload(script=str(worker.script(mlp)), device="cpu"))
+        process = worker.start(job)
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGINT)
+
+        told = worker.collect(process)
+
+        assert told.status in (130, -signal.SIGINT)
+        assert "compilescope" not in told.log

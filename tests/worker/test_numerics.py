@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
+from compilescope.worker.accuracy import apart
 from compilescope.worker.numerics import PIECE, compare
 
 
@@ -83,3 +84,27 @@ def test_that_a_dict_like_dataclass_is_walked() -> None:
 
     assert compare(one, one, "outputs").close
     assert not compare(one, two, "outputs").close
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -float("inf")])
+def test_that_what_is_not_finite_on_both_sides_hides_no_difference_beside_it(odd: float) -> None:
+    one, two = torch.tensor([odd, 1.0, 2.0]), torch.tensor([odd, 1.0, 2.5])
+
+    found = compare(one, two, "outputs")
+
+    assert (found.equal, found.is_rounding, found.max_abs_error) == (False, True, 0.5)
+    assert apart(one, two).peak == pytest.approx(0.5 / apart_scale(one))
+
+
+def apart_scale(values: torch.Tensor) -> float:
+    """The root mean square of what is finite, over all elements."""
+    finite = values[values.isfinite()].double()
+    return float((finite.square().sum() / values.numel()).sqrt())
+
+
+def test_that_norms_of_several_pieces_are_those_of_the_whole() -> None:
+    one = torch.rand(PIECE + 5)
+    two = one.clone()
+    two[-1] += 0.25
+
+    assert apart(one, two).peak == pytest.approx(0.25 / apart_scale(one))

@@ -78,7 +78,7 @@ def test_that_both_first_calls_are_told_and_the_compiled_one_with_what_listening
     assert (eager.side, compiled.side) == ("eager", "compiled")
     assert 0 < eager.duration_s < compiled.duration_s
     assert compiled.capture_s is not None
-    assert compiled.capture_s <= 0.05 * compiled.duration_s
+    assert 0 < compiled.capture_s < compiled.duration_s
 
 
 @pytest.mark.slow
@@ -300,3 +300,20 @@ def test_that_each_size_of_a_sweep_has_its_first_call_and_its_recompiles(worker:
     assert all(row.first_call_s and row.first_call_s > 0 for row in rows)
     assert measure(run).eager_peak_bytes is measure(run).compiled_peak_bytes is None
     assert measure(run).process_rss_bytes
+
+
+def test_that_a_model_whose_calls_take_long_is_called_no_more_than_it_must(worker: Worker) -> None:
+    source = (
+        "import time\nimport torch\nfrom torch import nn\n"
+        "class Model(nn.Module):\n    @torch.compiler.disable\n    def forward(self, x):\n"
+        "        print('called')\n        time.sleep(1.05)\n        return x + 1\n"
+        "def get_inputs():\n    return [torch.ones(2)]\n"
+    )
+
+    told = worker.run(worker.script(source), Config(backend="eager"), budget=0.2)
+
+    assert told.status == 0, told.log
+    assert told.log.count("called") <= 14
+    assert {row.side for row in told.all(e.Samples)} == {"eager", "compiled"}
+    outputs = next(row for row in told.all(e.Numerics) if row.subject == "outputs")
+    assert outputs.detail == "Bitwise equal. 1 call compared."

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from benchmarks.timing import MOST_APART, fair_clock, ratios
 from torch import nn
 
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
@@ -104,15 +102,3 @@ def test_that_the_collector_comes_back_after_an_error() -> None:
         raise ValueError
 
     assert gc.isenabled()
-
-
-@pytest.mark.slow
-def test_that_medians_agree_with_a_plain_loop_that_takes_turns_with_it() -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        found = list(ratios(fair_clock()))
-    finally:
-        torch.set_num_threads(before)
-
-    assert statistics.median(found) == pytest.approx(1.0, abs=MOST_APART), found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -183,15 +182,6 @@ def test_that_one_process_foretells_the_whole_interval(noisy_process: Callable[.
         shares.append(whole.half_width / expected)
 
     assert 0.7 < statistics.median(shares) < 1.7
-
-
-def test_that_three_hundred_blocks_a_process_cost_little_time(noisy_process: Callable[..., Pairs]):
-    pairs = [noisy_process(random.Random(start), blocks=300) for start in (1, 2)]
-    began = time.process_time()
-
-    ratio_interval(pairs)
-
-    assert time.process_time() - began < 0.3
 
 
 def _measured(noisy_process: Callable[..., Pairs], rng: random.Random, **options: float) -> Interval:
