@@ -130,6 +130,7 @@ class WindowApp(QObject):
 
     def _begin(self) -> None:
         """What the first paint did not have to wait for."""
+        gc.enable()
         self.bridge.start()
         self.session.ask_environment()
         self._charts.start()

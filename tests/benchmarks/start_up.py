@@ -48,19 +48,24 @@ app.exec()
 OURS = """
 import os, sys, time
 from PySide6.QtCore import QTimer
-from compilescope.ui.main_window import MainWindow
+from PySide6.QtWidgets import QApplication
 
 def told():
     print(time.monotonic(), flush=True)
     os._exit(0)
 
-paint = MainWindow.paintEvent
+def run_and_watch(app):
+    from compilescope.ui.main_window import MainWindow
+    paint = MainWindow.paintEvent
 
-def paint_and_tell(window, event):
-    QTimer.singleShot(0, told)
-    paint(window, event)
+    def paint_and_tell(window, event):
+        QTimer.singleShot(0, told)
+        paint(window, event)
 
-MainWindow.paintEvent = paint_and_tell
+    MainWindow.paintEvent = paint_and_tell
+    return run()
+
+run, QApplication.exec = QApplication.exec, run_and_watch
 from compilescope.cli import main
 sys.exit(main([]))
 """

@@ -21,6 +21,7 @@ from compilescope.domain.run import Run
 from compilescope.domain.trace import translate
 from compilescope.domain.workload import Workload
 from compilescope.ui.compiler.code_view import CodeView
+from compilescope.ui.compiler.late import LatePane
 from compilescope.ui.compiler.panes import CompilerPanes
 from compilescope.ui.compiler.run_pane import RunPane
 from compilescope.ui.panels.recompiles_pane import RecompilesPane
@@ -50,10 +51,10 @@ class Shelf:
         self.state.set_comparison(Comparison(id="c", created=time.time(), runs=list(runs)))
 
     def look(self, name: str) -> RunPane:
-        pane: RunPane = getattr(self.panes, name)
-        pane.show()
-        self.wait(lambda: pane.isVisible())
-        return pane
+        late: LatePane = getattr(self.panes, name)
+        late.show()
+        self.wait(lambda: late.pane.isVisible())
+        return late.pane
 
     def wait(self, condition: Callable[[], bool]) -> None:
         self.qtbot.waitUntil(condition, timeout=10_000)
@@ -106,10 +107,9 @@ def test_that_panes_with_nothing_to_say_have_no_tab(shelf: Shelf) -> None:
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_that_models_keep_the_rules_while_a_run_grows(shelf: Shelf, name: str) -> None:
     run = Run("live", config=Config(mode="reduce-overhead"), workload=Workload(script="model.py"))
-    table = child(getattr(shelf.panes, name), DataTable, TABLES[name])
-    QAbstractItemModelTester(table.model(), QAbstractItemModelTester.FailureReportingMode.Fatal)
     shelf.show(run)
-    shelf.look(name)
+    table = child(shelf.look(name), DataTable, TABLES[name])
+    QAbstractItemModelTester(table.model(), QAbstractItemModelTester.FailureReportingMode.Fatal)
 
     run.apply(e.Hello(start="cold"))
     for number, event in enumerate(translate(transcript("cudagraph_dynamic_shapes"))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -66,6 +67,8 @@ def _window(script: str | None) -> int:
             "There is no display here, so the window cannot open.",
             hint="`compilescope bench SCRIPT` runs the same comparison without one.",
         )
+    # nothing that is loaded for the window is garbage; collection begins again once the window has been painted
+    gc.disable()
     try:
         from compilescope.main import run_window
     except ImportError as error:

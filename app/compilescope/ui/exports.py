@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import QLocale, QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from compilescope.domain.comparison import Comparison
-from compilescope.domain.results import comparison_json
-from compilescope.report.markdown import markdown
-from compilescope.report.tables import write_csv, write_json, write_markdown
 from compilescope.ui.background import Background
 from compilescope.ui.state import AppState
 
-WRITERS: Mapping[str, Callable[[dict[str, Any], Path], None]] = {
-    ".json": write_json,
-    ".csv": write_csv,
-    ".md": write_markdown,
-}
 KINDS = {".json": "JSON", ".csv": "CSV", ".md": "Markdown", ".pdf": "PDF report"}
 
 
@@ -58,7 +48,7 @@ class ExportCommands(QObject):
 
     def copy_markdown(self) -> None:
         comparison = self._comparison()
-        self._background.do(lambda: markdown(comparison_json(comparison)), self._put_on_clipboard)
+        self._background.do(partial(_markdown, comparison), self._put_on_clipboard)
 
     def _export(self, suffix: str) -> None:
         kinds = f"{KINDS[suffix]} (*{suffix})"
@@ -80,15 +70,14 @@ class ExportCommands(QObject):
         return str(folder / f"{stem}-comparison-{comparison.id[:8]}{suffix}")
 
     def _write(self, suffix: str, path: Path, comparison: Comparison) -> Path:
-        """In the thread."""
+        """In the thread; what writes is imported here, since the window opens without it."""
         if suffix == ".pdf":
-            # imported here: the window opens without it
             from compilescope.report.pdf import write_pdf
 
             measurement = self._state.measurement or self._state.selection.measurement
             write_pdf(comparison, path, _page(), source=self._state.source, measurement=measurement)
         else:
-            WRITERS[suffix](comparison_json(comparison), path)
+            _write_table(suffix, comparison, path)
         return path
 
     def _tell(self, path: Path) -> None:
@@ -111,3 +100,17 @@ def _page() -> str:
 
 def _open(path: Path) -> None:
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+
+
+def _markdown(comparison: Comparison) -> str:
+    from compilescope.domain.results import comparison_json
+    from compilescope.report.markdown import markdown
+
+    return markdown(comparison_json(comparison))
+
+
+def _write_table(suffix: str, comparison: Comparison, path: Path) -> None:
+    from compilescope.domain.results import comparison_json
+    from compilescope.report.tables import write_csv, write_json, write_markdown
+
+    {".json": write_json, ".csv": write_csv, ".md": write_markdown}[suffix](comparison_json(comparison), path)

@@ -82,7 +82,7 @@ class CachePane(RunPane):
     def __init__(self, state: AppState, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(state, "cache", parent)
         self._known: list[StoredKey] = []
-        self._runs: list[Run] = []
+        self._runs: list[Run] = list(state.runs)
         self._worker = Worker("cache_keys", self)
         self._worker.done.connect(self._show_explanation)
         self._worker.failed.connect(self._show_problem)

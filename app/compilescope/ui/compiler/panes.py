@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from compilescope.domain import cudagraphs
 from compilescope.domain.run import Run
 from compilescope.domain.shapes import dimensions
-from compilescope.ui.compiler.autotune_pane import AutotunePane
-from compilescope.ui.compiler.cache_pane import CachePane
-from compilescope.ui.compiler.code_pane import CodePane
-from compilescope.ui.compiler.cudagraphs_pane import CudaGraphsPane
-from compilescope.ui.compiler.guards_pane import GuardsPane
-from compilescope.ui.compiler.run_pane import RunPane
-from compilescope.ui.compiler.shapes_pane import ShapesPane
+from compilescope.ui.compiler.late import LatePane
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from compilescope.ui.compiler.run_pane import RunPane
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaneTab:
     """A pane and its tab. `is_wanted`: it has something to say of this run; `count` stands beside the title."""
 
-    pane: RunPane
+    pane: LatePane
     title: str
     is_wanted: Callable[[Run], bool]
     count: Callable[[Run], int]
@@ -41,12 +39,13 @@ class CompilerPanes(QObject):
 
     def __init__(self, state: AppState, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.shapes = ShapesPane(state, theme)
-        self.cache = CachePane(state, theme)
-        self.cudagraphs = CudaGraphsPane(state, theme)
-        self.autotune = AutotunePane(state, theme)
-        self.code = CodePane(state, theme)
-        self.guards = GuardsPane(state, theme)
+        self._state, self._theme = state, theme
+        self.shapes = LatePane(self._make_shapes)
+        self.cache = LatePane(self._make_cache)
+        self.cudagraphs = LatePane(self._make_cudagraphs)
+        self.autotune = LatePane(self._make_autotune)
+        self.code = LatePane(self._make_code)
+        self.guards = LatePane(self._make_guards)
         self.tabs = (
             PaneTab(pane=self.shapes, title="Shapes", is_wanted=_has_symbols, count=_dimensions),
             PaneTab(pane=self.cache, title="Cache", is_wanted=_has_lookups, count=_nothing),
@@ -55,18 +54,59 @@ class CompilerPanes(QObject):
             PaneTab(pane=self.code, title="Code", is_wanted=_has_texts, count=_nothing),
             PaneTab(pane=self.guards, title="Guards", is_wanted=_has_guards, count=_nothing),
         )
-        for tab in self.tabs:
-            tab.pane.line_wanted.connect(self.line_wanted)
-        self.cache.question_asked.connect(self.question_asked)
-        self.cache.said.connect(self.said)
-        self.code.said.connect(self.said)
-        self.code.failed.connect(self.failed)
+
+        # keys of one comparison explain a miss in a later one, also where nobody looked at the pane in between
+        state.comparison_changed.connect(self._begin_to_remember)
 
     def close(self) -> None:
         """End the threads that read texts."""
-        self.cache.close_reader()
-        self.code.close_reader()
-        self.guards.close_reader()
+        for pane in (self.cache, self.code, self.guards):
+            pane.close_reader()
+
+    def _begin_to_remember(self) -> None:
+        _ = self.cache.pane
+
+    # each is imported when it is first seen: the window opens sooner, and many runs never ask
+
+    def _make_shapes(self) -> RunPane:
+        from compilescope.ui.compiler.shapes_pane import ShapesPane
+
+        return self._connected(ShapesPane(self._state, self._theme))
+
+    def _make_cache(self) -> RunPane:
+        from compilescope.ui.compiler.cache_pane import CachePane
+
+        pane = CachePane(self._state, self._theme)
+        pane.question_asked.connect(self.question_asked)
+        pane.said.connect(self.said)
+        return self._connected(pane)
+
+    def _make_cudagraphs(self) -> RunPane:
+        from compilescope.ui.compiler.cudagraphs_pane import CudaGraphsPane
+
+        return self._connected(CudaGraphsPane(self._state, self._theme))
+
+    def _make_autotune(self) -> RunPane:
+        from compilescope.ui.compiler.autotune_pane import AutotunePane
+
+        return self._connected(AutotunePane(self._state, self._theme))
+
+    def _make_code(self) -> RunPane:
+        from compilescope.ui.compiler.code_pane import CodePane
+
+        pane = CodePane(self._state, self._theme)
+        pane.said.connect(self.said)
+        pane.failed.connect(self.failed)
+        return self._connected(pane)
+
+    def _make_guards(self) -> RunPane:
+        from compilescope.ui.compiler.guards_pane import GuardsPane
+
+        return self._connected(GuardsPane(self._state, self._theme))
+
+    def _connected(self, pane: RunPane) -> RunPane:
+        pane.line_wanted.connect(self.line_wanted)
+        return pane
 
 
 def _has_symbols(run: Run) -> bool:

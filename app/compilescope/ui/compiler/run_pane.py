@@ -49,6 +49,9 @@ class RunPane(QWidget):
         """Take in the run as it is now."""
         raise NotImplementedError
 
+    def close_reader(self) -> None:
+        """End the thread that reads texts; a pane without one has nothing to end."""
+
     def show_empty(self, sentence: str) -> None:
         self._empty.setText(sentence)
         self._stack.setCurrentWidget(self._empty)
