@@ -11,7 +11,7 @@ import torch
 
 from compilescope.worker.allowance import Allowance
 from compilescope.worker.inputs import leaves
-from compilescope.worker.numerics import as_real, pieces
+from compilescope.worker.numerics import PIECE, as_real, pieces
 
 OWN_SPREADS = 3
 
@@ -122,12 +122,18 @@ def within(gap: Norm, limits: Allowance) -> bool:
 def _gap(value: torch.Tensor, exact: torch.Tensor | None = None) -> Norm:
     """The norm of what lies between two tensors, or of one, over the elements that are finite."""
     total, peak = 0.0, 0.0
+    # one buffer for all pieces: fresh memory costs more than the arithmetic
+    buffer = torch.empty(min(PIECE, value.numel()), dtype=torch.float64, device=value.device)
     for part, *rest in pieces(value, *(() if exact is None else (exact,))):
-        gap = part.double() - rest[0].double() if rest else part.double()
-        gap = gap[gap.isfinite()]
-        if gap.numel():
-            total += float(gap.square().sum())
-            peak = max(peak, float(gap.abs().max()))
+        gap = buffer[: part.numel()].copy_(part)
+        if rest:
+            gap.sub_(rest[0])
+        largest = float(gap.abs_().max())
+        if not math.isfinite(largest):
+            gap = gap[gap.isfinite()]
+            largest = float(gap.max()) if gap.numel() else 0.0
+        total += float(gap.dot(gap))
+        peak = max(peak, largest)
     return Norm(rms=math.sqrt(total / max(value.numel(), 1)), peak=peak)
 
 

@@ -18,7 +18,7 @@ from compilescope.domain.workload import Job, Workload
 from compilescope.worker import compiling, environment, memory, noise, setting
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
-from compilescope.worker.check import Checker
+from compilescope.worker.check import SLOW_CALL_S, Checker
 from compilescope.worker.entries import choose, seed_all
 from compilescope.worker.environment import attempt
 from compilescope.worker.errors import WorkerError
@@ -195,18 +195,19 @@ class Bench:
         self._emit(self._steady_memory(self._compiled, foreign))
 
     def _warm_up_compiled(self) -> int:
-        """Call until two calls in a row compile nothing; how many of the calls compiled."""
+        """Call until two calls in a row, or a slow one, compile nothing; how many of the calls compiled."""
         step = self._compiled.bound(self._fixed["compiled"])
         quiet = compiles = 0
         with self._compiled.ready():
             for call in range(MOST_WARM_UPS):
-                seen = self._capture.compiles_seen
+                seen, began = self._capture.compiles_seen, perf_counter()
                 step()
                 if self._capture.compiles_seen == seen:
                     quiet += 1
                 else:
                     quiet, compiles = 0, compiles + 1
-                if call + 1 >= FEWEST_WARM_UPS and quiet >= 2:
+                is_slow = perf_counter() - began > SLOW_CALL_S
+                if quiet and (is_slow or (call + 1 >= FEWEST_WARM_UPS and quiet >= 2)):
                     break
         self._compiled.synchronize()
         return compiles
@@ -216,7 +217,9 @@ class Bench:
 
         def work() -> None:
             with side.ready():
-                for _ in range(2):
+                began = perf_counter()
+                step()
+                if perf_counter() - began <= SLOW_CALL_S:
                     step()
 
         peaks = memory.Watch(side=side, when="steady", foreign_bytes=foreign).over(work)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ from compilescope.worker.numerics import Difference, compare
 from compilescope.worker.steps import Recipe, Side
 
 FEWEST_CALLS, MOST_CALLS = 3, 8
+# of calls that take longer, one must do: what a second would tell is not worth the wait
+SLOW_CALL_S = 1.0
 SUBJECTS = ("outputs", "inputs", "loss", "gradients")
 # parts that err by the size of all together: a gradient that is nearly zero is the sum of some that are not
 COMMON_SCALE = ("gradients",)
@@ -51,7 +54,8 @@ class Finding:
     """The worst of one subject over all calls, with the first call that was so for a second look.
 
     `gap`: how far the two are apart, as shares of the values. `spread`: how eager differs from itself, None where that
-    could not be tried; `spread_share` as a share of the values. `layout`: what differs although values are equal.
+    was not tried or could not be; `spread_share` as a share of the values. `layout`: what differs although values are
+    equal.
     """
 
     difference: Difference
@@ -63,7 +67,10 @@ class Finding:
 
 
 class Checker:
-    """Calls both sides with the same new inputs each time, at least three times, until their shapes repeat."""
+    """Calls both sides with the same new inputs each time, at least three times, until their shapes repeat.
+
+    Where eager is slow, once will do.
+    """
 
     def __init__(self, eager: Side, compiled: Side, source: Source, *, seed: int) -> None:
         self._eager = eager
@@ -77,6 +84,8 @@ class Checker:
         self.state: list[torch.Tensor] | None = None
         self.draws_random_numbers = False
         self.calls = 0
+        self._has_repeated = False
+        self._is_slow = False
 
     def run(self, first: Inputs) -> None:
         """The calls that belong to the compile story; `first` is what the first calls took."""
@@ -86,7 +95,7 @@ class Checker:
             key = signature(inputs)
             self._check(Call(inputs=inputs, seed=self._seed + self.calls))
             self.calls += 1
-            if self.calls >= FEWEST_CALLS and key in seen:
+            if (self.calls >= FEWEST_CALLS or self._is_slow) and key in seen:
                 break
             seen.add(key)
         # a third model must not count in anyone's memory
@@ -94,21 +103,30 @@ class Checker:
 
     def _check(self, call: Call) -> None:
         self._align()
-        if not self.calls:
+        if not self._compare(call) and not self._has_repeated:
+            self._has_repeated = True
             self._repeat_eager(call)
+
+    def _compare(self, call: Call) -> bool:
+        """Make the call on both sides; whether all parts were bitwise equal."""
         before = random_state(self._eager.recipe.device, seed=call.seed)
+        began = perf_counter()
         expected = perform(self._eager, call)
+        self._is_slow |= perf_counter() - began > SLOW_CALL_S
         self.draws_random_numbers |= before != random_state(self._eager.recipe.device)
         actual = perform(self._compiled, call)
+        equal = True
         if not self.calls:
             self._note_layout(expected, actual)
         for subject in self._subjects:
             difference = compare(expected.part(subject), actual.part(subject), subject)
+            equal &= difference.equal
             if self._note(subject, difference, call) and difference.is_rounding:
                 gap = apart(expected.part(subject), actual.part(subject), common=subject in COMMON_SCALE)
                 self.findings[subject].gap = gap
             if not difference.close and self.state is None and self._reference is not None:
                 self.state = [tensor.detach().to("cpu", copy=True) for tensor in state(self._reference)]
+        return equal
 
     def _align(self) -> None:
         """The same parameters and buffers on both sides, so that errors do not add up over calls."""
@@ -118,20 +136,18 @@ class Checker:
                 copy_state(self._eager.model, self._reference)
 
     def _repeat_eager(self, call: Call) -> None:
-        """Eager twice from the same start tells whether the model is deterministic."""
+        """Eager twice from the call's own start tells whether the model is deterministic."""
         if self._reference is None:
             return
-        keeper = duplicate_model(self._reference)
-        if keeper is None:
+        models = [duplicate_model(self._reference) for _ in range(2)]
+        if any(model is None for model in models):
             return
-        one, two = (perform(twin(self._eager, model), call) for model in (keeper, self._reference))
+        one, two = (perform(twin(self._eager, model), call) for model in models if model is not None)
         for subject, finding in self.findings.items():
             finding.spread = compare(one.part(subject), two.part(subject), subject)
             if not finding.spread.equal:
                 gap = apart(one.part(subject), two.part(subject), common=subject in COMMON_SCALE)
                 finding.spread_share = gap.rms
-        with stateful(self._eager.recipe):
-            copy_state(self._eager.model, self._reference)
 
     def _note_layout(self, expected: Outcome, actual: Outcome) -> None:
         trees = [{"inputs": outcome.inputs, "outputs": outcome.outputs} for outcome in (expected, actual)]

@@ -14,11 +14,14 @@ import torch
 
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
 from compilescope.domain.statistics import expected_half_width
+from compilescope.worker.blocks import Block, joined
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Side
 
 BLOCK_S = 0.020
 LEAD_S = 0.001
+# a call that fills a block many times over by itself, whatever went before it
+LONG_CALL_S = 1.0
 CHUNK_S = 0.25
 FEWEST_PAIRS = 20
 MOST_CALLS = 1_000_000
@@ -38,7 +41,10 @@ class Plan:
 
 @dataclass(kw_only=True)
 class Timed:
-    """One side with its fixed inputs, ready to be timed. `lead`: calls before the clock starts."""
+    """One side with its fixed inputs, ready to be timed.
+
+    `lead`: calls before the clock starts. `waited_s`: long calls, each by itself.
+    """
 
     side: Side
     call: Callable[[], Any]
@@ -47,15 +53,7 @@ class Timed:
     seconds: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """What one block took, per call."""
-
-    seconds: float
-    wall_s: float
-    calls: int
+    waited_s: list[float] = field(default_factory=list)
 
 
 class Timer:
@@ -103,9 +101,12 @@ class Timer:
                     break
                 calls = min(calls * 4, MOST_CALLS)
             # a busy moment makes calls look long, and blocks built on that would be short
-            per_call = min(per_call, *(self._time(timed, calls).wall_s for _ in range(2)))
+            if per_call >= LONG_CALL_S:
+                timed.waited_s.append(per_call)
+            else:
+                per_call = min(per_call, *(self._time(timed, calls).wall_s for _ in range(2)))
         timed.calls = _calls_for(BLOCK_S * 1.1, per_call)
-        timed.lead = _calls_for(LEAD_S, per_call)
+        timed.lead = _calls_for(LEAD_S, per_call) if not timed.waited_s else 0
 
     def _back_to_back(self, plan: Plan, budget: float) -> str:
         began = told = perf_counter()
@@ -152,7 +153,7 @@ class Timer:
         while block.wall_s * block.calls < BLOCK_S:
             timed.calls = _calls_for(BLOCK_S * 1.1, block.wall_s)
             more = self._time(timed, max(timed.calls - block.calls, 1))
-            block = _joined(block, more)
+            block = joined(block, more)
         return block
 
     def _judge(self, blocks: Sequence[Block], reasons: Sequence[str]) -> None:
@@ -212,7 +213,16 @@ class Timer:
         return half_width is not None and half_width <= interval
 
     def _latency(self, budget: float) -> None:
-        """Calls that are waited for one by one, in alternating blocks, until the time or the count is reached."""
+        """Calls that are waited for one by one, in alternating blocks, until the time or the count is reached.
+
+        Of long calls, the one that told so was waited for by itself.
+        """
+        if all(timed.waited_s for timed in self._timed):
+            for timed in self._timed:
+                timed.seconds, timed.waited_s = timed.waited_s, []
+                self._emit(self._chunk(timed, "latency", 0))
+                timed.seconds = []
+            return
         began = perf_counter()
         counts = [0 for _ in self._timed]
         while perf_counter() - began < budget and min(counts) < MOST_LATENCIES:
@@ -263,15 +273,6 @@ def undisturbed() -> Iterator[None]:
         gc.unfreeze()
         if was_enabled:
             gc.enable()
-
-
-def _joined(one: Block, two: Block) -> Block:
-    calls = one.calls + two.calls
-    return Block(
-        seconds=(one.seconds * one.calls + two.seconds * two.calls) / calls,
-        wall_s=(one.wall_s * one.calls + two.wall_s * two.calls) / calls,
-        calls=calls,
-    )
 
 
 def _calls_for(seconds: float, per_call: float) -> int:

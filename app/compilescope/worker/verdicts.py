@@ -44,7 +44,7 @@ class Judge:
         detail = "Bitwise equal." if finding.difference.equal else "Equal within the tolerance of the type."
         if finding.spread is not None and not finding.spread.equal:
             detail += " Eager itself varies from call to call."
-        detail = " ".join([detail, f"{calls} calls compared.", *finding.layout])
+        detail = " ".join([detail, f"{calls} call{'' if calls == 1 else 's'} compared.", *finding.layout])
         return self._told(subject, "match", finding.difference, detail)
 
     def _varies_by_itself(self, finding: Finding) -> bool:
