@@ -28,6 +28,15 @@ SIGNAL_TEXTS = {
     "SIGTERM": ("a request from outside", "Something else on this machine asked the process to end."),
 }
 
+# what the worker leaves with where it cannot tell any more
+ODD_STATUSES = {
+    74: (
+        "The script closed the file descriptor that CompileScope's events go through,",
+        "It closes every descriptor that it finds, as daemons do; let it keep those that it did not open.",
+    ),
+    130: ("The script's process was interrupted from outside (SIGINT)", "Something else sent it the signal."),
+}
+
 
 class Halt(Enum):
     """Why the engine itself ended a process."""
@@ -131,6 +140,9 @@ def _crash(told: Told, status: int) -> e.RunError:
             message=f"The script's process was ended by {what} ({name}) in stage {told.stage}.",
             hint=hint,
         )
+    if status in ODD_STATUSES:
+        message, hint = ODD_STATUSES[status]
+        return e.RunError(stage=told.stage, type="EarlyExit", message=f"{message} in stage {told.stage}.", hint=hint)
     if not told.hello:
         return e.RunError(
             stage="start",

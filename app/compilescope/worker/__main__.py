@@ -3,16 +3,29 @@
 import os
 import sys
 
+HIGH_FD = 600
+INTERRUPTED = 130
+
 
 def _take_channels() -> tuple[int, int]:
     """Private copies of stdin and stdout; the script prints to stderr and reads nothing."""
     lifeline = os.dup(0)
-    events = os.dup(1)
+    events = _high(1)
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     return lifeline, events
+
+
+def _high(fd: int) -> int:
+    """A copy with a high number, out of the way of scripts that close what low descriptors they find."""
+    try:
+        import fcntl
+
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH_FD)
+    except (ImportError, OSError):  # Windows, or fewer descriptors than that
+        return os.dup(fd)
 
 
 def _read_line(fd: int) -> bytes:
@@ -46,6 +59,14 @@ def _drop_own_folder() -> None:
 
 
 def _main() -> None:
+    try:
+        _serve()
+    except KeyboardInterrupt:
+        # a stop while this program itself is still being imported: nothing to tell
+        os._exit(INTERRUPTED)
+
+
+def _serve() -> None:
     lifeline, events = _take_channels()
     _drop_own_folder()
     line = _read_line(lifeline)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import threading
 from time import perf_counter
 
 from compilescope.domain.events import Event, encode
+
+CHANNEL_CLOSED = 74
 
 
 class Channel:
@@ -35,5 +38,11 @@ class Channel:
 
     def _write(self, line: bytes) -> None:
         view = memoryview(line)
-        while view:
-            view = view[os.write(self._fd, view) :]
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            # nothing can be told any more, and the status tells that
+            os._exit(CHANNEL_CLOSED)

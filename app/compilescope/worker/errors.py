@@ -15,6 +15,12 @@ from compilescope.domain.events import RunError
 LONGEST_MESSAGE = 2000
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _OWN = str(Path(__file__).resolve().parent) + os.sep
+# where the script's own functions are called, and fail by what they were given or gave
+_BORDERS = ("steps.py", "loader.py", "entries.py")
+_CALL = re.compile(r"[\w.<>]+\(\) (missing|takes|got)")
+_OF_THE_MODEL = re.compile(
+    r"[/\\]torch[/\\](nn[/\\]|optim|autograd|_tensor\.py|_dynamo|_inductor|_functorch|_higher|fx)"
+)
 _LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python3)[/\\.]|^<")
 
 # the first pattern found in "Type: message" gives the hint
@@ -113,11 +119,19 @@ def describe(error: BaseException, stage: str, script: str | None) -> RunError:
         )
     if isinstance(error, SystemExit):
         return _exit(error, stage, script)
+    if _is_own_fault(error, stage):
+        return RunError(
+            stage=stage,
+            type="InternalError",
+            message=f"CompileScope failed ({type(error).__name__}: {_message(error)}).",
+            hint="Please report it, with the log.",
+            traceback=_traceback(error),
+        )
     file, line = _place(error, script)
     return RunError(
         stage=stage,
         type=type(error).__name__,
-        message=_message(error),
+        message="The script raised KeyboardInterrupt." if isinstance(error, KeyboardInterrupt) else _message(error),
         hint=_hint(error, stage) or _STAGE_HINTS.get(stage, ""),
         traceback=_traceback(error),
         file=file,
@@ -146,6 +160,22 @@ def _exit(error: SystemExit, stage: str, script: str | None) -> RunError:
         file=file,
         line=line,
     )
+
+
+def _is_own_fault(error: BaseException, stage: str) -> bool:
+    """Whether this program raised the error itself, neither in the script's code nor in what was handed to torch."""
+    if isinstance(error, (SyntaxError, KeyboardInterrupt)) or _hint(error, stage):
+        return False
+    if isinstance(error, TypeError) and _CALL.match(str(error)):
+        return False
+    files = [file for part in _chain(error) for file, _ in _frames(part.__traceback__)]
+    if not all(map(_is_foreign, files)) or _told_places(error):
+        return False
+    files = [file for file, _ in _frames(error.__traceback__)]
+    own = [index for index, file in enumerate(files) if file.startswith(_OWN)]
+    if not own or files[own[-1]].endswith(_BORDERS):
+        return False
+    return not any(_OF_THE_MODEL.search(file) for file in files[own[-1] :])
 
 
 def _argparse_complaint(error: SystemExit) -> str:

@@ -64,7 +64,7 @@ def _let_go_of_all_but(fd: int) -> None:
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)
     os.closerange(3, fd)
-    os.closerange(fd + 1, 256)
+    os.closerange(fd + 1, 1024)
 
 
 def _kill_marked() -> int:

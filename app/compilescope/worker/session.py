@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import signal
 import sys
 import time
 import traceback
@@ -31,19 +32,29 @@ class Session:
         self.job = job
         self.channel = channel
         self.stage = "start"
+        self._is_interrupted = False
 
     def run(self) -> int:
         """The process's exit status."""
         try:
+            signal.signal(signal.SIGINT, self._interrupt)
             self._work()
-        except KeyboardInterrupt:
-            return INTERRUPTED
         except BaseException as error:  # the process's outermost loop: whatever a script raises is told
-            traceback.print_exc()
-            script = self.job.workload.script if self.job.workload else None
-            self.channel.emit(Failure(error=errors.describe(error, self.stage, script)))
-            return 1
+            return self._fail(error)
         return 0
+
+    def _fail(self, error: BaseException) -> int:
+        if self._is_interrupted:
+            return INTERRUPTED
+        traceback.print_exception(error)
+        script = self.job.workload.script if self.job.workload else None
+        self.channel.emit(Failure(error=errors.describe(error, self.stage, script)))
+        return 1
+
+    def _interrupt(self, _number: int, _frame: object) -> None:
+        """A real interrupt, which a script may also only raise."""
+        self._is_interrupted = True
+        raise KeyboardInterrupt
 
     @contextlib.contextmanager
     def stage_of(self, name: str) -> Iterator[None]:

@@ -60,3 +60,14 @@ def test_that_a_crash_is_told_in_words(status: int, word: str) -> None:
     assert word in ended.error.message + ended.error.hint
     assert ended.error.stage == "eager"
     assert ended.error.hint
+
+
+@pytest.mark.parametrize(("status", "word"), [(74, "closed the file descriptor"), (130, "interrupted from outside")])
+def test_that_a_worker_that_can_tell_no_more_is_not_said_to_have_called_exit(status: int, word: str) -> None:
+    told = Told()
+    told.note([HELLO, e.Stage(name="load")])
+    ended = judge(told, status, task="run", halt=Halt.NONE, timeout_s=1.0)
+
+    assert ended and ended.error
+    assert word in ended.error.message
+    assert "os._exit" not in ended.error.hint
