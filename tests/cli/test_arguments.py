@@ -139,3 +139,13 @@ def test_that_bench_loads_neither_torch_nor_qt() -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("backends", [["eager"], ["inductor", "aot_eager"]])
+def test_that_options_of_a_backend_that_has_none_are_refused(
+    backends: list[str], script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word for backend in backends for word in ("--backend", backend)]
+
+    assert main(["bench", str(script), *words, "--option", "nosuch=1"]) == 2
+    assert f"--option is for the backend inductor; {backends[-1]} has no options." in capsys.readouterr().err

@@ -144,3 +144,8 @@ def test_that_a_file_that_is_no_baseline_is_refused_before_anything_runs(
 
     assert main(["bench", str(script), "--baseline", str(tmp_path / "base.json")]) == 2
     assert "base.json is no" in capsys.readouterr().err
+
+
+def test_that_a_comparison_that_is_not_there_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "zzz"]) == 2
+    assert "no comparison 'zzz'" in capsys.readouterr().err

@@ -48,6 +48,9 @@ def choices(arguments: argparse.Namespace) -> Choices:
             raise UsageError(f"There is no mode {mode}.", hint=f"Did you mean {near[0]}?")
     if arguments.mode and arguments.option:
         raise UsageError("--mode and --option exclude each other, as they do in torch.compile.", hint="Give one.")
+    deaf = [backend for backend in arguments.backend or () if backend != "inductor"]
+    if arguments.option and deaf:
+        raise UsageError(f"--option is for the backend inductor; {deaf[0]} has no options.", hint="Leave one out.")
     return Choices(
         modes=tuple(arguments.mode or ("default",)),
         dynamics=tuple(SWITCHES[word] for word in arguments.dynamic or ("auto",)),

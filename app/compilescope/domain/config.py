@@ -28,7 +28,9 @@ class Config:
     @property
     def label(self) -> str:
         """A short name, unique among the configurations of one comparison."""
-        parts = [self.mode or "default"] if self.backend == "inductor" else [self.backend]
+        # "eager" alone is what every configuration is compared with
+        name = "backend eager" if self.backend == "eager" else self.backend
+        parts = [self.mode or "default"] if self.backend == "inductor" else [name]
         if self.backend != "inductor" and self.mode not in (None, "default"):
             parts.append(str(self.mode))
         if self.options:

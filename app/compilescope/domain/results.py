@@ -6,11 +6,13 @@ Keys are only ever added. None (null) means unknown.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 import compilescope
+from compilescope.domain import events as e
 from compilescope.domain.advice import Advice, advise
 from compilescope.domain.comparison import Comparison, Recommendation, judge, recommend
 from compilescope.domain.measures import BreakEven, Measures, ShapeMeasures, Summary, measure
@@ -18,6 +20,7 @@ from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, R
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
 
 SCHEMA = 1
+_FIGURE = re.compile(r"\d+(\.\d+)?")
 CUDAGRAPH_MODES = ("reduce-overhead", "max-autotune")
 
 
@@ -266,8 +269,10 @@ def _shape(row: ShapeMeasures) -> dict[str, Any]:
 
 
 def _warnings(run: Run) -> list[dict[str, Any]]:
-    """What the worker warned of, once each."""
-    rows = {(row.code, row.message): row for process in run.processes for row in process.warnings}
+    """What the worker warned of, once each: where two processes tell the same with other figures, the first counts."""
+    rows: dict[tuple[str, str], e.Warning] = {}
+    for row in (row for process in run.processes for row in process.warnings):
+        rows.setdefault((row.code, _FIGURE.sub("#", row.message)), row)
     return [{"code": row.code, "message": row.message, "hint": row.hint} for row in rows.values()]
 
 

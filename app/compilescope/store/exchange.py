@@ -14,7 +14,7 @@ from typing import Any
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
-from compilescope.domain.errors import AppError
+from compilescope.domain.errors import AppError, UsageError
 from compilescope.domain.workload import Workload
 
 FORMAT = "compilescope-comparison"
@@ -34,6 +34,10 @@ _OBJECTS = ("config", "workload", "request")
 
 class HistoryError(AppError):
     """Something in the history, or in a file for it, cannot be read or used."""
+
+
+class UnknownComparisonError(HistoryError, UsageError):
+    """A name that no stored comparison has, or more than one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement
 from compilescope.store import exchange, statements
 from compilescope.store.database import Database
-from compilescope.store.exchange import HistoryError
+from compilescope.store.exchange import HistoryError, UnknownComparisonError
 from compilescope.store.recorder import Recorder, recorded_lines
 from compilescope.store.records import (
     ComparisonRow,
@@ -151,9 +151,11 @@ class History:
                 "ORDER BY id != ? LIMIT 2", pattern, name,
             )  # fmt: skip
         if not rows:
-            raise HistoryError(f"The history has no comparison {name!r}.", hint="`compilescope history` lists them.")
+            raise UnknownComparisonError(
+                f"The history has no comparison {name!r}.", hint="`compilescope history` lists them."
+            )
         if len(rows) > 1 and rows[0]["id"] != name:
-            raise HistoryError(f"Several comparisons begin with {name!r}.", hint="Give more of the name.")
+            raise UnknownComparisonError(f"Several comparisons begin with {name!r}.", hint="Give more of the name.")
         return str(rows[0]["id"])
 
     def source(self, comparison_id: str) -> str | None:

@@ -17,6 +17,7 @@ from compilescope.domain.config import Choices, Config
         (Config(dynamic=False), "default · static", "model = torch.compile(model, dynamic=False)"),
         (Config(fullgraph=True), "default · fullgraph", "model = torch.compile(model, fullgraph=True)"),
         (Config(backend="aot_eager"), "aot_eager", 'model = torch.compile(model, backend="aot_eager")'),
+        (Config(backend="eager"), "backend eager", 'model = torch.compile(model, backend="eager")'),
         (
             Config(options={"max_autotune": True}),
             "max_autotune=True",
@@ -59,7 +60,7 @@ def test_that_the_product_has_every_configuration_once_in_order():
 def test_that_modes_do_not_multiply_backends_that_know_none():
     choices = Choices(modes=("default", "max-autotune"), backends=("inductor", "eager"))
 
-    assert [config.label for config in choices.product()] == ["default", "max-autotune", "eager"]
+    assert [config.label for config in choices.product()] == ["default", "max-autotune", "backend eager"]
 
 
 def test_that_options_take_the_place_of_modes():

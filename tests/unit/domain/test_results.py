@@ -138,3 +138,15 @@ def test_that_numbers_that_json_lacks_become_null():
         "b": [None, 1.5],
         "c": ["x", None],
     }
+
+
+def test_that_a_warning_of_both_processes_is_told_once_although_its_figures_differ(make_run: RunMaker):
+    loads = [
+        e.Warning(code="busy_machine", message=f"The machine was busy: load {load} on 2 cores.") for load in (8.4, 3)
+    ]
+    other = e.Warning(code="cache", message="The cache folder is large.")
+
+    (run,) = results(make_run("noisy", extra=(*loads, other)))["runs"]
+
+    told = [row["message"] for row in run["warnings"] if row["code"] in ("busy_machine", "cache")]
+    assert told == ["The machine was busy: load 8.4 on 2 cores.", "The cache folder is large."]
