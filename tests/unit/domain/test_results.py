@@ -150,3 +150,23 @@ def test_that_a_warning_of_both_processes_is_told_once_although_its_figures_diff
 
     told = [row["message"] for row in run["warnings"] if row["code"] in ("busy_machine", "cache")]
     assert told == ["The machine was busy: load 8.4 on 2 cores.", "The cache folder is large."]
+
+
+def test_that_a_fault_in_judging_or_advice_does_not_lose_what_was_measured(
+    make_run: RunMaker, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> None:
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr("compilescope.domain.results.judge", fail)
+    monkeypatch.setattr("compilescope.domain.comparison.judge", fail)
+    monkeypatch.setattr("compilescope.domain.advice.timing.RULES", (fail,))
+
+    result = results(make_run("kept"))
+
+    (run,) = result["runs"]
+    assert run["timing"]["eager_ms"]["median"] > 0
+    assert run["verdict"] is None
+    told = [row["message"] for row in run["warnings"] if row["code"] == "internal"]
+    assert [message.split(" is missing")[0] for message in told] == ["The verdict", "A piece of advice"]
+    assert "CompileScope failed (KeyError" in result["recommendation"]["summary"]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from compilescope.domain.advice import breaks, caches, noise, recompiles, timing
 from compilescope.domain.advice.rule import Advice, Case, Source
+from compilescope.domain.events import Warning
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import NOISE_FLOOR
@@ -21,10 +22,31 @@ _SEVERITIES = ("problem", "cost", "note")
 
 def advise(run: Run, others: Sequence[Run] = (), noise_floor: float = NOISE_FLOOR) -> tuple[Advice, ...]:
     """Advice on a run, the gravest first; `others` are the other runs of its comparison."""
+    return advise_with_faults(run, others, noise_floor)[0]
+
+
+def advise_with_faults(
+    run: Run, others: Sequence[Run] = (), noise_floor: float = NOISE_FLOOR
+) -> tuple[tuple[Advice, ...], tuple[Warning, ...]]:
+    """The same, with a warning for each rule that failed: what was measured must not be lost by what comments on it."""
     if run.story is None:
-        return ()
+        return (), ()
     others = [other for other in others if other is not run]
     case = Case(run=run, story=run.story, measures=measure(run), others=others, noise_floor=noise_floor)
     rules = (*breaks.RULES, *recompiles.RULES, *timing.RULES, *caches.RULES, *noise.RULES)
-    found = [advice for rule in rules for advice in rule(case)]
-    return tuple(sorted(found, key=lambda advice: _SEVERITIES.index(advice.severity)))
+    found: list[Advice] = []
+    faults: list[Warning] = []
+    for rule in rules:
+        try:
+            found += rule(case)
+        except Exception as error:  # a fault of ours, whatever it is
+            faults.append(_fault(error))
+    return tuple(sorted(found, key=lambda advice: _SEVERITIES.index(advice.severity))), tuple(faults)
+
+
+def _fault(error: Exception) -> Warning:
+    return Warning(
+        code="internal",
+        message=f"A piece of advice is missing: CompileScope failed ({type(error).__name__}: {error}).",
+        hint="Please report it.",
+    )
