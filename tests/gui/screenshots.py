@@ -1,9 +1,13 @@
-"""Pictures of the window, from a real comparison: `python tests/gui/screenshots.py FOLDER [SCRIPT]`."""
+"""Pictures of the window, from a real comparison: `python tests/gui/screenshots.py FOLDER [SCRIPT]`.
+
+The script is copied to ~/models of a home of its own, so that no picture shows where it was taken.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -75,6 +79,9 @@ class Photographer:
             if tabs.isTabVisible(index):
                 tabs.setCurrentIndex(index)
                 self.take(f"finished_{tabs.tabText(index).split('  ')[0].replace(' ', '_').lower()}")
+        self.window.show_history()
+        self.take("history")
+        self.window.show_history()
         tabs.setCurrentIndex(0)
         self.parts.theme.set_scheme(Scheme.DARK)
         self._take("readme.png", *README_SIZE)
@@ -82,6 +89,14 @@ class Photographer:
     def close(self) -> None:
         self.window.close()
         self.parts.close()
+
+
+def neutral(script: Path) -> Path:
+    """A copy in a folder that says nothing of this machine."""
+    home = Path(tempfile.mkdtemp(prefix="compilescope-home-"))
+    os.environ["HOME"] = os.environ["USERPROFILE"] = str(home)
+    (home / "models").mkdir()
+    return Path(shutil.copy(script, home / "models"))
 
 
 def main() -> int:
@@ -92,9 +107,10 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=4.0)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    script = neutral(options.script)
     photographer = Photographer(options.folder, options.budget)
     try:
-        photographer.tour(options.script, tuple(options.mode) or ("default", "reduce-overhead"))
+        photographer.tour(script, tuple(options.mode) or ("default", "reduce-overhead"))
     finally:
         photographer.close()
     return 0

@@ -26,6 +26,7 @@ from compilescope.ui.charts.points import Points, spread
 from compilescope.ui.charts.scale import unit_for
 from compilescope.ui.charts.ticks import rounded_up, ticks, time_labels
 from compilescope.ui.charts.timeline import Timeline
+from compilescope.ui.charts.timeline_view import thread_name
 from compilescope.ui.theme import Scheme, Theme
 
 APP = Path(__file__).resolve().parents[2] / "app"
@@ -117,6 +118,21 @@ def test_that_points_are_the_runs_own_samples_and_are_read_once() -> None:
     own = [second for process in run.processes for second in process.samples("eager").seconds]
     assert points.side("eager").tolist() == own
     assert points.begins == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(("width", "names"), [(800, "cold process, warm process"), (190, "cold, warm"), (90, "")])
+def test_that_processes_are_named_above_the_plot_where_there_is_room(qtbot: Any, width: int, names: str) -> None:
+    shown = chart(qtbot, LatencyChart)
+    shown.show_run(timed())
+
+    shown.plot.setMinimumWidth(0)
+    shown.plot.resize(width, 200)
+    shown.grab()
+    shown._name_processes()
+
+    assert ", ".join(name for _, name in shown._spans) == names
+    box = shown.plot.getViewBox()
+    assert shown.plot.getAxis("top").sceneBoundingRect().bottom() <= box.sceneBoundingRect().top() + 1
 
 
 def test_that_void_blocks_leave_the_chart() -> None:
@@ -263,6 +279,10 @@ def test_that_threads_and_depths_have_lanes_of_their_own() -> None:
     lanes.read(compiled_run().processes[0].phases)
 
     assert {thread: len(depths) for thread, depths in lanes.threads.items()} == {1: 2, 2: 1}
+
+
+def test_that_threads_have_names_and_not_numbers_of_the_system() -> None:
+    assert [thread_name(number) for number in range(3)] == ["main thread", "compile thread 1", "compile thread 2"]
 
 
 def test_that_a_click_selects_the_phase_under_it(qtbot: Any) -> None:

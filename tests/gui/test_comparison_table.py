@@ -10,9 +10,11 @@ from fakes.comparisons import comparison
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QToolButton
 
+from compilescope.domain.config import Config
 from compilescope.domain.measures import Measures, Summary
 from compilescope.domain.run import Run
-from compilescope.ui.findings import Finding
+from compilescope.domain.workload import Workload
+from compilescope.ui.findings import Finding, Findings
 from compilescope.ui.models.comparison import COLUMNS, comparison_rows
 from compilescope.ui.panels.sortable import SortableTable
 
@@ -79,6 +81,12 @@ def test_that_the_row_of_eager_spans_what_was_measured_beside_each_configuration
     shown = [[column.text(row) for column in COLUMNS[:3]] for row in rows]
     assert shown[0] == ["eager", "24.6–35.8 ms", "–"]
     assert [row[1] for row in shown[1:]] == ["24.6 ms", "35.8 ms"]
+
+
+def test_that_the_backend_named_eager_is_told_apart_from_eager() -> None:
+    run = Run("r", config=Config(backend="eager"), workload=Workload(script="/model.py"), label="eager")
+
+    assert [row.label for row in comparison_rows([run], Findings())] == ["eager", "backend eager"]
 
 
 def test_that_the_selection_stays_with_its_run_when_rows_move(desk: Any) -> None:

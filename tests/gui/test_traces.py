@@ -136,3 +136,25 @@ def test_that_a_live_comparison_shows_the_ledger_of_both_starts(desk: Any) -> No
         ["warm", "hit"],
         ["warm", "hit"],
     ]
+
+
+def test_that_a_dropped_folder_without_a_trace_is_told_what_is_wanted(desk: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "pkg"
+    folder.mkdir()
+    (folder / "module.py").write_text("x = 1\n")
+
+    desk.drop(folder)
+
+    desk.wait(lambda: "pkg is a folder without a trace in it." in desk.window.messages.text)
+    hints = [label.text() for label in desk.window.messages.findChildren(QLabel)]
+    assert any("Drop a model script (.py), or a trace" in hint for hint in hints)
+    assert "Reading" not in desk.window.status.currentMessage()
+
+
+def test_that_a_dropped_file_of_another_kind_is_told_what_is_wanted(desk: Any, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+
+    desk.drop(tmp_path / "notes.txt")
+
+    assert "notes.txt is neither a model script nor a trace." in desk.window.messages.text
+    assert desk.state.script is None

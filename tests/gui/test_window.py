@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.comparisons import comparison
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGraphicsView, QLabel, QPushButton, QToolButton, QWidget
 
 from compilescope.domain.events import Environment
 from compilescope.settings import Settings
 from compilescope.ui.actions import ACTIONS
 from compilescope.ui.panels.table import DataTable
+from compilescope.ui.remembering import restore
 from compilescope.ui.theme import DARK, LIGHT, Scheme, Tokens
 from compilescope.ui.widgets import FigureCard
 
@@ -244,6 +246,75 @@ def test_that_the_window_fits_its_sizes(desk: Any, size: tuple[int, int]) -> Non
     desk.qtbot.waitUntil(lambda: desk.window.size().width() <= size[0])
 
     assert (desk.window.width(), desk.window.height()) == size
-    assert desk.window.workspace.timing.height() > 150
+    desk.wait(lambda: plot_height(desk) >= 140)
     cards = [card for card in desk.window.workspace.timing.findChildren(FigureCard) if card.isVisible()]
     assert cards and all(card.height() >= card.sizeHint().height() for card in cards)
+
+
+def plot_height(desk: Any) -> int:
+    """How high the latency chart draws."""
+    views = desk.window.workspace.timing.findChildren(QGraphicsView)
+    return max((view.viewport().height() for view in views), default=0)
+
+
+@pytest.mark.parametrize("size", [(1000, 640), (1280, 800)])
+def test_that_beside_many_configurations_chart_and_results_stay_in_view(desk: Any, size: tuple[int, int]) -> None:
+    desk.window.resize(*size)
+    desk.state.show_stored(comparison())
+    desk.wait(desk.is_over)
+    desk.window.workspace.tabs.setCurrentWidget(desk.window.workspace.timing)
+
+    table = desk.child(DataTable, "comparison")
+    desk.wait(lambda: plot_height(desk) >= 140)
+    assert not table.horizontalScrollBar().isVisible()
+    assert table.columnViewportPosition(9) + table.columnWidth(9) <= table.viewport().width() + 1
+    assert table.columnWidth(9) >= 100
+    assert table.viewport().height() >= 3 * table.rowHeight(0)
+
+
+def test_that_an_empty_log_is_folded_to_its_header_until_its_first_line(desk: Any) -> None:
+    desk.window.open_script(desk.script("hang"))
+    desk.window.run()
+    workspace = desk.window.workspace
+    desk.wait(workspace.log.isVisible)
+    workspace.log.clear()
+    desk.wait(lambda: workspace.log.height() < 50)
+
+    workspace.log.append("default", 0.0, [b"a line"])
+
+    desk.wait(lambda: workspace.log.height() > 90)
+    workspace.split.moveSplitter(workspace.split.height() - 200, 1)
+    own = workspace.log.height()
+    workspace.log.clear()
+    desk.wait(lambda: workspace.log.height() < 50)
+    kept = desk.window.settings.layout
+    workspace.log.append("default", 0.0, [b"another"])
+    desk.wait(lambda: workspace.log.height() == own)
+    workspace.split.reset()
+    restore(kept, desk.window._body, workspace.split)
+    assert workspace.log.height() == own
+
+
+def test_that_the_answer_is_as_high_as_its_text(desk: Any) -> None:
+    desk.window.open_script(desk.script("ok"))
+    card = desk.window.workspace.answer
+    before = card.height()
+
+    desk.run_fake("fail")
+    desk.wait(lambda: card.answer.tone == "bad")
+
+    desk.wait(lambda: card.height() <= before)
+    assert card._text.height() == card._text.fontMetrics().lineSpacing()
+
+
+@pytest.mark.parametrize("content", [bytes(range(256)) * 4000, b"\xff\xfe\xe9" * 100_000], ids=["binary", "latin"])
+def test_that_a_file_that_is_no_text_is_one_sentence_and_no_glyphs(desk: Any, tmp_path: Path, content: bytes) -> None:
+    script = tmp_path / "blob.py"
+    script.write_bytes(content)
+
+    desk.drop(script)
+
+    shown = desk.window.workspace.source.toPlainText()
+    assert shown.startswith("blob.py ") and shown.count(".") == 2 and len(shown) < 120
+    assert not desk.child(QLabel, "inputs").isVisible()
+    assert not desk.window.actions_by_id["run"].isEnabled()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from compilescope.domain import units
@@ -28,6 +28,7 @@ class State(str, Enum):
     ON = "on"
     DONE = "done"
     FAILED = "failed"
+    STOPPED = "stopped"
     ABSENT = "absent"
 
 
@@ -48,8 +49,16 @@ def pipeline(run: Run | None, process: ProcessStory | None = None) -> tuple[Step
         return tuple(Step(name=name) for name in NAMES)
     story = process or (run.story if run.is_over else run.processes[-1] if run.processes else None)
     if story is None:
-        return tuple(Step(name=name) for name in NAMES)
-    return (_script(run, story), *_compiler(run, story), _measured(run, story))
+        steps = [Step(name=name) for name in NAMES]
+    else:
+        steps = [_script(run, story), *_compiler(run, story), _measured(run, story)]
+    return tuple(_with_stop(steps) if run.outcome == "stopped" else steps)
+
+
+def _with_stop(steps: list[Step]) -> list[Step]:
+    """The last step that was reached did not come to its end; before any, it is the first."""
+    last = max((i for i, step in enumerate(steps) if step.state in (State.ON, State.DONE)), default=0)
+    return [replace(step, state=State.STOPPED) if i == last else step for i, step in enumerate(steps)]
 
 
 class SelfTimes:
@@ -151,7 +160,9 @@ def _compiler(run: Run, story: ProcessStory) -> list[Step]:
         return [Step(name=name, state=first if name == "Dynamo" else State.WAITING) for name in _GROUPS]
     reader = _self_times.setdefault(story, SelfTimes())
     times = reader.of(story.phases, story.last_at)
-    is_on = bool(compile_rows) and compile_rows[-1].duration_s is None and not run.is_over
+    # what a stop interrupts has no end of its own
+    is_open = not run.is_over or run.outcome == "stopped"
+    is_on = bool(compile_rows) and compile_rows[-1].duration_s is None and is_open
     innermost = (reader.innermost or "dynamo") if is_on else ""
     failed = _failed_in(run, ("compile",))
     steps = []

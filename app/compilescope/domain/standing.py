@@ -23,6 +23,16 @@ _KINDS = {
     "faster": "faster",
     "no_difference": "no clear difference",
 }
+_WHEN = {
+    "start": "at the start",
+    "load": "while loading",
+    "eager": "in eager",
+    "compile": "while compiling",
+    "check": "while checking",
+    "warm_up": "while warming up",
+    "measure": "while measuring",
+    "profile": "while profiling",
+}
 _OUTCOMES = {"failed": "failed", "crashed": "crashed", "stopped": "stopped", "timed_out": "timed out"}
 TONES = {
     "incorrect": "bad",
@@ -56,10 +66,20 @@ def standing(run: Run, verdict: Verdict | None) -> str:
     if run.is_trace and verdict is None:
         return "saved trace"
     if run.outcome != "finished":
-        error = run.error
-        word = _OUTCOMES.get(run.outcome or "", "ended")
-        return f"{word}: {error.type}" if error and error.type and run.outcome == "failed" else word
+        return ending(run)
     return _KINDS.get(verdict.kind, verdict.kind) if verdict else "judging"
+
+
+def ending(run: Run) -> str:
+    """How a run that did not finish came to its end: "failed while compiling", "stopped"."""
+    word = _OUTCOMES.get(run.outcome or "", "ended")
+    when = when_text(run.error.stage) if run.error and run.outcome != "stopped" else ""
+    return f"{word} {when}".rstrip()
+
+
+def when_text(stage: str | None) -> str:
+    """A stage as part of a sentence: "while compiling"; empty where it has no name."""
+    return _WHEN.get(stage or "", "")
 
 
 def tone(run: Run, verdict: Verdict | None) -> str:

@@ -24,6 +24,11 @@ def duration(seconds: float | None) -> str:
     return f"{significant(seconds / 1e-9)} ns" if seconds else "0 s"
 
 
+def clock(seconds: float) -> str:
+    """A time that goes on, in whole seconds: "8 s", "2 min 5 s"."""
+    return f"{int(seconds)} s" if seconds < 120 else duration(int(seconds))
+
+
 def duration_range(seconds: Sequence[float]) -> str:
     """The shortest and the longest: "24.6–35.8 ms"; one time alone where they read the same."""
     if not seconds:

@@ -11,7 +11,7 @@ from compilescope.domain import units
 from compilescope.domain.comparison import Recommendation
 from compilescope.domain.events import RunError
 from compilescope.domain.run import Run
-from compilescope.domain.standing import progress
+from compilescope.domain.standing import progress, when_text
 from compilescope.ui.findings import Findings
 from compilescope.ui.state import AppState
 
@@ -159,7 +159,8 @@ def fault(error: RunError) -> str:
         return f"The model fails in eager already{where}, before anything is compiled."
     if error.stage == "load":
         return f"The script could not be loaded{where}."
-    return f"It ended at stage {error.stage}{where}." if error.stage else ""
+    when = when_text(error.stage)
+    return f"It ended {when}{where}." if when else ""
 
 
 def _title(recommendation: Recommendation) -> str:

@@ -47,7 +47,7 @@ from compilescope.ui.remembering import remembered, restore
 from compilescope.ui.session import Session
 from compilescope.ui.state import BUSY, AppState
 from compilescope.ui.theme import Scheme, Theme
-from compilescope.ui.traces import TraceCommands, is_trace_path
+from compilescope.ui.traces import WANTED, TraceCommands, is_trace_path, refusal
 
 if TYPE_CHECKING:
     from compilescope.ui.history.page import HistoryPage
@@ -406,7 +406,10 @@ class MainWindow(QMainWindow):
         path = _dropped(event.mimeData())
         if path:
             event.acceptProposedAction()
-            if is_trace_path(path):
+            why_not = refusal(path)
+            if why_not:
+                self.messages.show_error(why_not, WANTED)
+            elif is_trace_path(path):
                 self.traces.open(path)
             else:
                 self.open_script(path)

@@ -17,11 +17,20 @@ from compilescope.report.trace_folder import WARNING, save_trace_folder
 from compilescope.ui.state import BUSY, AppState
 
 TRACE_SUFFIXES = (".log", ".gz")
+SCRIPT_SUFFIXES = (".py", ".pyw")
+WANTED = "Drop a model script (.py), or a trace: a log that TORCH_TRACE wrote, or a folder of them."
 
 
 def is_trace_path(path: Path) -> bool:
     """Whether a dropped path is meant as a trace and not as a script."""
     return path.is_dir() or path.suffix in TRACE_SUFFIXES
+
+
+def refusal(path: Path) -> str:
+    """Why a dropped file is neither a script nor a trace; empty where it may be either."""
+    if is_trace_path(path) or path.suffix.lower() in SCRIPT_SUFFIXES:
+        return ""
+    return f"{path.name} is neither a model script nor a trace."
 
 
 class TraceReader(QObject):
@@ -99,9 +108,10 @@ class TraceCommands(QObject):
         super().__init__(window)
         self._state = state
         self._window = window
+        self._path = Path()
         self.reader = TraceReader(self)
         self.reader.progressed.connect(self.said)
-        self.reader.failed.connect(self.failed)
+        self.reader.failed.connect(self._refuse)
         self.reader.opened.connect(self._show)
 
     def open(self, path: Path) -> None:
@@ -109,6 +119,7 @@ class TraceCommands(QObject):
         if self._state.is_busy:
             self.failed.emit(BUSY, "Stop it first (Esc), then open the trace.")
             return
+        self._path = path
         self.said.emit(f"Reading {path.name} …")
         self.reader.open(path)
 
@@ -152,6 +163,13 @@ class TraceCommands(QObject):
             return False
         self.said.emit(done)
         return True
+
+    def _refuse(self, message: str, hint: str) -> None:
+        self.said.emit("")
+        if self._path.is_dir() and not any(self._path.rglob("*.log*")):
+            # a folder is rarely meant as one of traces when it has none
+            message, hint = f"{self._path.name} is a folder without a trace in it.", WANTED
+        self.failed.emit(message, hint)
 
     def _show(self, found: SavedTrace) -> None:
         self._state.show_trace(found.path, found.comparison)

@@ -125,6 +125,10 @@ class FigureCard(QFrame):
         layout.addWidget(self._figure)
         layout.addWidget(self._note)
 
+    def set_brief(self, is_brief: bool) -> None:
+        """The number alone."""
+        self._note.setVisible(not is_brief)
+
     def show_figure(self, figure: str, note: str = "") -> None:
         self._figure.setText(figure)
         self._note.setText(note)

@@ -107,3 +107,19 @@ def test_that_cuda_graphs_on_a_cpu_are_named_as_such() -> None:
     steps = {step.name: step for step in pipeline(run)}
 
     assert steps["CUDA graphs"].detail == "not on a CPU"
+
+
+def test_that_a_stopped_run_is_done_with_nothing_that_it_was_in() -> None:
+    at_once = run_of([e.Hello(), *stage("load", 0, 0.1), e.Ended(outcome="stopped")])
+    compiling = run_of(
+        [e.Hello(), *stage("load", 0, 1), *stage("compile", 1), *phase("a", "dynamo", 1), e.Ended(outcome="stopped")]
+    )
+    unborn = run_of([e.Ended(outcome="stopped")])
+
+    assert states(at_once)["Script"] == "stopped"
+    assert states(compiling)["Script"] == "done"
+    assert states(compiling)["Dynamo"] == "stopped"
+    assert states(compiling)["Inductor"] == "waiting"
+    assert states(run_of([e.Hello(), *stage("compile", 1), e.Ended(outcome="stopped")]))["Dynamo"] == "stopped"
+    assert states(unborn)["Script"] == "stopped"
+    assert "done" not in states(unborn).values()

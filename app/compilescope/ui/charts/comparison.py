@@ -94,7 +94,7 @@ class ComparisonChart(Chart):
             return
         bars = [_bar(row) for row in rows]
         self._bars.show_bars(bars)
-        self.show_note("bar: median   whisker: p05 – p95   dashes: its own eager")
+        self.show_note("whisker: p05 – p95   dashes: own eager")
         self.show_view("; ".join(f"{bar.label}: {bar.text}" for bar in bars))
 
     def restyle(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
 from compilescope.domain import units
@@ -23,8 +24,8 @@ _MARKERS = {EAGER: CIRCLE, COMPILED: TRIANGLE}
 _MOST_MARKERS = 400
 # a sample slower than this many times the 95th percentile does not flatten all others
 _TALL = 1.6
-# share of the time that a process must have for its name to have room
-_LEAST_NAMED = 0.15
+# pixels between the names of two processes
+_GAP = 12
 _NO_RUN = "Choose a run to see what a call takes, eager and compiled."
 _NO_SAMPLES = "Samples appear here as soon as the timing starts."
 _NEVER_TIMED = "This run ended before anything was timed."
@@ -46,6 +47,8 @@ class LatencyChart(Plot):
         for key in self._keys_by_side.values():
             self.keys.add(key)
         self.label("bottom", "seconds of measuring")
+        self._spans: tuple[tuple[float, str], ...] = ()
+        self._build_names()
         self.restyle()
         self.show_run(None)
 
@@ -58,6 +61,8 @@ class LatencyChart(Plot):
         self._curves.clear()
         self._drawn.clear()
         self._borders.clear()
+        self._spans = ()
+        self._names.setTicks([[]])
         self.fit()
         self.refresh()
 
@@ -119,23 +124,45 @@ class LatencyChart(Plot):
         curve.setSymbolPen(None)
         curve.setSymbolBrush(pg.mkBrush(color))
 
+    def _build_names(self) -> None:
+        """The processes are named above the plot, where no sample gets."""
+        self._names = self.plot.getAxis("top")
+        self.plot.showAxis("top")
+        self._names.setStyle(tickLength=0, autoExpandTextSpace=True, hideOverlappingLabels=False)
+        self._names.enableAutoSIPrefix(False)
+        self.plot.getViewBox().sigResized.connect(self._name_processes)
+        self.plot.getViewBox().sigXRangeChanged.connect(self._name_processes)
+
     def _draw_borders(self) -> None:
         for index in range(len(self._borders), len(self._points.begins)):
-            process = self._run.processes[index].start if self._run else ""
-            beside = {"position": 0.02, "anchors": [(0, 1), (0, 1)]}
-            border = pg.InfiniteLine(self._points.begins[index], label=f"{process} process", labelOpts=beside)
+            border = pg.InfiniteLine(self._points.begins[index])
             self._borders.append(border)
             self._paint_border(border)
             self.plot.addItem(border, ignoreBounds=True)
+        self._name_processes()
+
+    def _name_processes(self) -> None:
+        """Each name over the middle of its process, as long as there is room for."""
+        if self._run is None:
+            return
+        box = self.plot.getViewBox()
+        (left, right), pixels = box.viewRange()[0], max(box.width(), 1.0)
+        metrics = QFontMetricsF(self._names.style["tickFont"] or self.font())
+        spans = []
         ends = [*self._points.begins[1:], self._points.end]
-        for border, begin, end in zip(self._borders, self._points.begins, ends, strict=True):
-            # no name where it would run into the next one, or out of the chart
-            border.label.setVisible(end - begin > _LEAST_NAMED * self._points.end)
+        for process, begin, end in zip(self._run.processes, self._points.begins, ends, strict=False):
+            seen = max(begin, left), min(end, right)
+            room = (seen[1] - seen[0]) / max(right - left, 1e-9) * pixels - _GAP
+            names = (f"{process.start} process", process.start)
+            name = next((name for name in names if metrics.horizontalAdvance(name) <= room), "")
+            if name:
+                spans.append((sum(seen) / 2, name))
+        if tuple(spans) != self._spans:
+            self._spans = tuple(spans)
+            self._names.setTicks([spans])
 
     def _paint_border(self, border: Any) -> None:
-        tokens = self.theme.tokens
-        border.setPen(pg.mkPen(tokens.strong_border, style=pg.QtCore.Qt.PenStyle.DashLine))
-        border.label.setColor(tokens.muted)
+        border.setPen(pg.mkPen(self.theme.tokens.strong_border, style=pg.QtCore.Qt.PenStyle.DashLine))
 
     def fit_range(self) -> None:
         values = self._points.side(EAGER), self._points.side(COMPILED)
@@ -147,7 +174,7 @@ class LatencyChart(Plot):
         above = int(sum(np.count_nonzero(side * self._unit.per_second > top) for side in values))
         self.show_note(f"{units.plural(above, 'slower sample')} above" if above else "")
         is_over = self._run is not None and self._run.is_over
-        end = max(self._points.end if is_over else rounded_up(self._points.end, 10), 1.0)
+        end = max(self._points.end, 1e-3) if is_over else max(rounded_up(self._points.end, 10), 1.0)
         if self.plot.getViewBox().viewRange() != [[0, end], [0, top]]:
             self.plot.setRange(xRange=(0, end), yRange=(0, top), padding=0)
         # else it would find out while it paints, and paint twice
@@ -155,6 +182,7 @@ class LatencyChart(Plot):
 
     def restyle(self) -> None:
         super().restyle()
+        self._names.setPen(pg.mkPen(None))
         for key in self._keys_by_side:
             self._keys_by_side[key].swatch.set_color(getattr(self.theme.tokens, key))
         for (_, side), curve in self._curves.items():

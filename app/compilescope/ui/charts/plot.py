@@ -55,4 +55,4 @@ class Plot(Chart):
         self.plot.showGrid(y=True, alpha=0.15)
 
     def _axes(self) -> list[Any]:
-        return [self.plot.getAxis(side) for side in ("left", "bottom")]
+        return [self.plot.getAxis(side) for side in ("left", "bottom", "top")]

@@ -127,4 +127,4 @@ class Timeline(Chart):
         silent = time.monotonic() - self._heard
         is_open = any(row.duration_s is None for row in story.phases[-50:])
         is_on = self._run is not None and not self._run.is_over and is_open
-        self.show_note(f"no news for {units.duration(silent)}" if is_on and silent >= SILENCE_S else "")
+        self.show_note(f"no news for {units.clock(silent)}" if is_on and silent >= SILENCE_S else "")

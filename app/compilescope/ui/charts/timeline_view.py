@@ -164,8 +164,8 @@ class TimelineView(QAbstractScrollArea):
     def _draw_threads(self, painter: QPainter) -> None:
         y = AXIS - self.verticalScrollBar().value()
         painter.setPen(QColor(self._theme.tokens.muted))
-        for number, (thread, lanes) in enumerate(self._lanes.threads.items()):
-            text = "main thread" if number == 0 else f"thread {thread}"
+        for number, lanes in enumerate(self._lanes.threads.values()):
+            text = thread_name(number)
             painter.drawText(QRectF(_SIDE, y, 300, THREAD), int(Qt.AlignmentFlag.AlignVCenter), text)
             y += THREAD + LANE * len(lanes)
 
@@ -245,6 +245,11 @@ class TimelineView(QAbstractScrollArea):
             QToolTip.showText(event.globalPos(), plain_tip(tip(row)) if row else "", self)
             return True
         return super().viewportEvent(event)
+
+
+def thread_name(number: int) -> str:
+    """Threads by the order in which they came; their own ids say nothing."""
+    return f"compile thread {number}" if number else "main thread"
 
 
 def tip(row: PhaseRow) -> str:

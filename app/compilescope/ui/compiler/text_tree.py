@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
@@ -31,10 +31,21 @@ TITLES = {
     "side_effects": "Side effects",
 }
 _ROLE = Qt.ItemDataRole.UserRole
+# groups that stand open from the start
+MOST_OPEN = 8
+
+
+@dataclass(kw_only=True)
+class _Group:
+    """The texts of one compile, of which so many have their items."""
+
+    item: QTreeWidgetItem
+    texts: list[e.Text] = field(default_factory=list)
+    made: int = 0
 
 
 class TextTree(QTreeWidget):
-    """Grows as texts arrive; what was chosen stays chosen."""
+    """Grows as texts arrive; what was chosen stays chosen. Thousands of texts get their items when they are seen."""
 
     text_chosen = Signal(object)  # events.Text
 
@@ -48,52 +59,57 @@ class TextTree(QTreeWidget):
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self._run: Run | None = None
         self._taken: list[int] = []
-        self._groups: dict[tuple[int, str], QTreeWidgetItem] = {}
-        self._numbers: dict[tuple[int, str, str], int] = {}
+        self._groups: dict[tuple[int, str], _Group] = {}
         self.currentItemChanged.connect(self._choose)
+        self.itemExpanded.connect(self._fill)
 
     def show_run(self, run: Run | None) -> None:
         """Take in what is new; another run starts the tree over."""
         if run is not self._run:
             self._run = run
-            self._taken, self._groups, self._numbers = [], {}, {}
+            self._taken, self._groups = [], {}
             self.clear()
+        fresh: list[_Group] = []
         for number, process in enumerate(run.processes if run else ()):
             if number == len(self._taken):
                 self._taken.append(0)
             for text in process.texts[self._taken[number] :]:
-                self._add(number, process, text)
+                if text.kind in TITLES:
+                    self._group(number, process, text, fresh).texts.append(text)
             self._taken[number] = len(process.texts)
+        self._insert(fresh)
         if self.currentItem() is None:
             self.choose_first()
 
     def choose_first(self, kind: str = "output_code") -> None:
         """The first text of a kind, or else the first of all."""
-        items = list(self._items())
-        wanted = [item for item in items if item.data(0, _ROLE).kind == kind] or items
-        if wanted:
-            self.setCurrentItem(wanted[0])
-
-    def _items(self) -> Iterator[QTreeWidgetItem]:
-        for group in self._groups.values():
-            for index in range(group.childCount()):
-                child = group.child(index)
-                if child is not None:
-                    yield child
-
-    def _add(self, number: int, process: ProcessStory, text: e.Text) -> None:
-        title = TITLES.get(text.kind)
-        if title is None:
+        groups = list(self._groups.values())
+        wanted = next((group for group in groups if any(text.kind == kind for text in group.texts)), None)
+        group = wanted or next(iter(groups), None)
+        if group is None:
             return
-        compile_id = text.compile_id or "?"
-        group = self._group(number, process, compile_id)
-        count = self._numbers[number, compile_id, text.kind] = self._numbers.get((number, compile_id, text.kind), 0) + 1
-        item = QTreeWidgetItem([title if count == 1 else f"{title} {count}"])
-        item.setData(0, _ROLE, text)
-        item.setToolTip(0, f"{text.name or title}, {units.size(text.length)}")
-        group.addChild(item)
+        group.item.setExpanded(True)
+        self._fill(group.item)
+        number = next((i for i, text in enumerate(group.texts) if text.kind == kind), 0)
+        chosen = group.item.child(number)
+        if chosen is not None:
+            self.setCurrentItem(chosen)
 
-    def _group(self, number: int, process: ProcessStory, compile_id: str) -> QTreeWidgetItem:
+    def _insert(self, fresh: list[_Group]) -> None:
+        """All at once: one by one, each would lay out the tree anew."""
+        self.addTopLevelItems([group.item for group in fresh])
+        for number, ((process, _), group) in enumerate(self._groups.items()):
+            if number == MOST_OPEN:
+                break
+            # the warm start's texts are the same again
+            if process == 0 and group in fresh:
+                group.item.setExpanded(True)
+        for group in self._groups.values():
+            if group.made < len(group.texts) and group.item.isExpanded():
+                self._fill(group.item)
+
+    def _group(self, number: int, process: ProcessStory, text: e.Text, fresh: list[_Group]) -> _Group:
+        compile_id = text.compile_id or "?"
         key = (number, compile_id)
         if key not in self._groups:
             row = process.compiles.get(compile_id)
@@ -101,13 +117,31 @@ class TextTree(QTreeWidget):
             start = f"{process.start}  " if self._run and len(self._run.processes) > 1 else ""
             item = QTreeWidgetItem([f"{start}{compile_id}{function}"])
             item.setFlags(Qt.ItemFlag.ItemIsEnabled)
-            self._groups[key] = item
-            self.addTopLevelItem(item)
-            # the warm start's texts are the same again
-            item.setExpanded(number == 0 and len(self._groups) <= 8)
+            item.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
+            group = self._groups[key] = _Group(item=item)
+            item.setData(0, _ROLE, key)
+            fresh.append(group)
         return self._groups[key]
+
+    def _fill(self, item: QTreeWidgetItem) -> None:
+        """Give a group the items that it still lacks."""
+        key = item.data(0, _ROLE)
+        group = self._groups.get(tuple(key)) if isinstance(key, (tuple, list)) else None
+        if group is None:
+            return
+        kinds = [text.kind for text in group.texts]
+        children = []
+        for number in range(group.made, len(group.texts)):
+            text = group.texts[number]
+            title, count = TITLES[text.kind], kinds[: number + 1].count(text.kind)
+            child = QTreeWidgetItem([title if count == 1 else f"{title} {count}"])
+            child.setData(0, _ROLE, text)
+            child.setToolTip(0, f"{text.name or title}, {units.size(text.length)}")
+            children.append(child)
+        group.made = len(group.texts)
+        group.item.addChildren(children)
 
     def _choose(self, item: QTreeWidgetItem | None) -> None:
         text = item.data(0, _ROLE) if item else None
-        if text is not None:
+        if isinstance(text, e.Text):
             self.text_chosen.emit(text)

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, Qt, QTimer
+from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QLabel, QPlainTextEdit, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QLabel,
+    QPlainTextEdit,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from compilescope.domain import units
 from compilescope.domain.log import Level, LogStore
@@ -18,6 +26,7 @@ from compilescope.ui.log.table import LogTable
 from compilescope.ui.theme import Theme
 
 REFRESH_MS = 100
+ANY_HEIGHT = 16_777_215  # Qt's QWIDGETSIZE_MAX
 SEARCH_MS = 12
 SLICE_S = 0.006
 _EMPTY = "Nothing has been written yet. What the script prints and what torch logs appears here during a run."
@@ -25,12 +34,18 @@ _NO_MATCH = "No line matches. Clear the search or choose another level to see th
 
 
 class LogPane(QWidget):
-    """Takes lines at any rate and shows them ten times a second, a few milliseconds at a time."""
+    """Takes lines at any rate and shows them ten times a second, a few milliseconds at a time.
+
+    `emptied` tells, when that changes, whether there is no line at all.
+    """
+
+    emptied = Signal(bool)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.store = LogStore()
         self._theme = theme
+        self._was_empty = True
         self._model = LogModel(self.store, self)
         self._timer = QTimer(self)
         self._timer.setInterval(REFRESH_MS)
@@ -38,6 +53,15 @@ class LogPane(QWidget):
         self._connect()
         self._restyle()
         self._show_state()
+
+    @property
+    def is_empty(self) -> bool:
+        return len(self.store) == 0
+
+    def set_folded(self, is_folded: bool) -> None:
+        """Show the header alone."""
+        self._body.setVisible(not is_folded)
+        self.setMaximumHeight(self._bar.sizeHint().height() if is_folded else ANY_HEIGHT)
 
     def append(self, run_label: str, at: float, lines: Sequence[bytes]) -> None:
         """Add lines, without their line ends, that a run wrote at the time `at`."""
@@ -91,7 +115,7 @@ class LogPane(QWidget):
         self._detail.setObjectName("log.detail")
         self._detail.setAccessibleName("The selected lines, whole")
         self._detail.hide()
-        split = QSplitter(Qt.Orientation.Vertical)
+        self._body = split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self._pages)
         split.addWidget(self._detail)
         split.setStretchFactor(0, 3)
@@ -187,6 +211,9 @@ class LogPane(QWidget):
             self._empty.setText(_NO_MATCH if total else _EMPTY)
         self._pages.setCurrentWidget(self._empty if is_empty else self._table)
         self._bar.show_count(self._count_text(rows, total))
+        if self._was_empty != self.is_empty:
+            self._was_empty = self.is_empty
+            self.emptied.emit(self.is_empty)
 
     def _count_text(self, rows: int, total: int) -> str:
         if not self._model.is_current:
@@ -203,7 +230,7 @@ class LogPane(QWidget):
         ]
         if self.store.begin:
             parts.append(f"{units.count(self.store.begin)} older ones let go")
-        return " · ".join(parts) if total else ""
+        return " · ".join(parts) if total else "nothing written yet"
 
     def _restyle(self) -> None:
         self._detail.setFont(self._theme.mono())

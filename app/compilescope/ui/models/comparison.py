@@ -14,6 +14,8 @@ from compilescope.domain.statistics import Interval
 from compilescope.ui.findings import Finding, Findings
 from compilescope.ui.models.rows import Column
 
+EAGER = "eager"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRow:
@@ -43,7 +45,10 @@ class ComparisonRow:
 
     @property
     def label(self) -> str:
-        return self.run.label if self.run else "eager"
+        if self.run is None:
+            return EAGER
+        # torch's backend of that name is a configuration like others
+        return f"backend {EAGER}" if self.run.label == EAGER else self.run.label
 
     @property
     def eager(self) -> tuple[float, ...]:

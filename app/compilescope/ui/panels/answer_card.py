@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QRect, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from compilescope.domain import units
@@ -18,11 +18,13 @@ from compilescope.ui.widgets import ElidedLabel, button, label, plain_tip, set_r
 
 HEIGHT = 102
 TEXT_LINES = 3
+# the height of a window in which every line counts
+LOW = 720
 CLOCK_MS = 1000
 
 
 class AnswerCard(QFrame):
-    """Keeps its height whatever it says, so that nothing below it moves."""
+    """As high as its text; while something runs it only grows, so that nothing below it jumps."""
 
     run_wanted = Signal()
     stop_wanted = Signal()
@@ -35,7 +37,7 @@ class AnswerCard(QFrame):
         self._theme = theme
         self._began = time.monotonic()
         self.setObjectName("answer")
-        self.setFixedHeight(HEIGHT)
+        self._lines = 0
         self._build()
         self._clock = QTimer(self)
         self._clock.setInterval(CLOCK_MS)
@@ -68,15 +70,30 @@ class AnswerCard(QFrame):
         self._actions.setVisible(bool(shown.action))
         if shown.action:
             self._actions.setCurrentIndex({"run": 0, "stop": 1, "snippet": 2}[shown.action])
-        width = self._snippet.fontMetrics().horizontalAdvance(shown.snippet) + 26
-        self._snippet.setMinimumWidth(min(width, 380))
         self._run.setEnabled(shown.can_run)
         if self._state.is_stopping:
             self._stop.setText("Stopping…")
         else:
             self._stop.setText("Stop  Esc")
-        self._elapsed.setText(units.duration(round(time.monotonic() - self._began)) if self._state.is_busy else "")
+        self._elapsed.setText(units.clock(time.monotonic() - self._began) if self._state.is_busy else "")
         self.setAccessibleName(f"{shown.title} {shown.text}")
+        self._fit_height()
+
+    def _fit_height(self) -> None:
+        """Whole lines only, and not too many: what does not fit is in the tooltip."""
+        spacing = self._text.fontMetrics().lineSpacing()
+        metrics, room = self._text.fontMetrics(), QRect(0, 0, max(self._text.width(), 100), 10_000)
+        needed = metrics.boundingRect(room, int(Qt.TextFlag.TextWordWrap), self._text.text()).height()
+        most = TEXT_LINES if self.window().height() >= LOW else TEXT_LINES - 1
+        lines = min(max(round(needed / spacing), 1), most)
+        width = self._snippet.fontMetrics().horizontalAdvance(self._answer.snippet) + 26
+        self._snippet.setMinimumWidth(min(width, 380, max(self.width() * 2 // 5, 120)))
+        if self._state.is_busy:
+            lines = max(lines, self._lines)
+        if lines != self._lines:
+            self._lines = lines
+            self._text.setFixedHeight(lines * spacing)
+            self.setFixedHeight(HEIGHT - (TEXT_LINES - lines) * spacing)
 
     def _follow_activity(self) -> None:
         if self._state.is_busy and not self._clock.isActive():
@@ -95,8 +112,6 @@ class AnswerCard(QFrame):
         self._text = label("", "muted", wrap=True)
         self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
-        # whole lines only: what does not fit is in the tooltip
-        self._text.setFixedHeight(TEXT_LINES * self._text.fontMetrics().lineSpacing())
         self._actions = QStackedWidget()
         for page in (self._run_page(), self._stop_page(), self._snippet_page()):
             self._actions.addWidget(page)
@@ -155,6 +170,12 @@ class AnswerCard(QFrame):
         self._copy.setIcon(icon("copy", self._theme.tokens.text))
         self._run.setIcon(icon("run", self._theme.tokens.on_accent, self._theme.tokens.faint))
         self._stop.setIcon(icon("stop", self._theme.tokens.bad))
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_height()
 
 
 def _page(*parts: QWidget) -> QWidget:

@@ -18,10 +18,11 @@ from compilescope.ui.theme import Theme
 
 REFRESH_MS = 200
 MOST_ROWS_SHOWN = 7
+# in a low window the table gives way to the chart below it, and scrolls
+LOW, ROWS_SHOWN_LOW = 720, 3
 WIDE = 1360
-# where there is no room for all, the spread and the warm start are the first to go
-NARROW = 860
-SPARE_COLUMNS = (3, 6)
+# where there is no room for all: below this width, these columns are left out, so that the result stays in view
+SPARED = ((760, (3, 5, 6)), (860, (3, 6)), (1080, (3,)))
 CHART_WIDTH = 430
 
 if TYPE_CHECKING:
@@ -47,10 +48,12 @@ class ComparisonPanel(QWidget):
         self._baseline: str | None = None
         self._table = SortableTable("Comparison", self._model)
         self._table.setObjectName("comparison")
+        # whole rows: the table is as high as a number of them
+        self._table.setVerticalScrollMode(SortableTable.ScrollMode.ScrollPerItem)
         self._table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._table.customContextMenuRequested.connect(self._show_menu)
         self._table.order_changed.connect(self.refresh)
-        self._table.set_widths((21, 14, 10, 18, 14, 14, 11, 7, 7, 18), stretch=9)
+        self._table.set_widths((20, 13, 9, 17, 13, 11, 10, 6, 6, 18), stretch=9)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
         self.setFocusProxy(self._table)
         self._chart: ComparisonChart | None = None
@@ -88,9 +91,13 @@ class ComparisonPanel(QWidget):
         if self._chart is not None:
             self._chart.show_rows(rows)
         if grown:
-            shown = min(max(len(rows), 2), MOST_ROWS_SHOWN)
-            self.setFixedHeight(HEADER_HEIGHT + shown * ROW_HEIGHT + 4)
+            self.fit_height()
             self._select_shown()
+
+    def fit_height(self) -> None:
+        """As high as the rows, as far as the window has room."""
+        most = ROWS_SHOWN_LOW if self.window().height() < LOW else MOST_ROWS_SHOWN
+        self.setFixedHeight(HEADER_HEIGHT + min(max(self._model.rowCount(), 2), most) * ROW_HEIGHT + 4)
 
     def _refresh_soon(self) -> None:
         if not self._timer.isActive():
@@ -167,6 +174,6 @@ class ComparisonPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._table.spare(SPARE_COLUMNS if self.width() < NARROW else ())
+        self._table.spare(next((columns for width, columns in SPARED if self._table.width() < width), ()))
         if self._chart is not None:
             self._chart.setVisible(self.width() >= WIDE)

@@ -7,16 +7,13 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from compilescope.domain.run import Run
+from compilescope.domain.standing import ending
 from compilescope.ui.answer import fault
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import button, label
 
-_TITLES = {
-    "failed": "failed",
-    "crashed": "crashed",
-    "stopped": "was stopped",
-    "timed_out": "ran past its time limit",
-}
+# what the app itself calls an end that the script did not raise: the message says it better
+OWN_NAMES = {"SetupError", "InternalError", "Failure", "Timeout", "NoStart", "EarlyExit", "NothingToRun"}
 
 
 class FailureView(QWidget):
@@ -39,10 +36,9 @@ class FailureView(QWidget):
         if key == self._key:
             return
         self._key = key
-        stage = f" at stage {error.stage}" if error and error.stage else ""
-        self._title.setText(f"{run.label} {_TITLES.get(run.outcome or '', 'ended')}{stage}")
+        self._title.setText(f"{run.label}: {ending(run)}")
         message = error.message if error else ""
-        name = error.type if error else ""
+        name = error.type if error and error.type not in OWN_NAMES else ""
         self._message.setText(f"{name}: {message}" if name and not message.startswith(name) else message)
         self._message.setVisible(bool(message))
         hints = [fault(error), error.hint] if error else []

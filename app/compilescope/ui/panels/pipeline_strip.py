@@ -123,7 +123,8 @@ class PipelineStrip(QWidget):
         painter.setPen(QColor(tokens.muted))
         painter.drawText(place, int(Qt.AlignmentFlag.AlignVCenter), clock)
         used = QFontMetrics(small).horizontalAdvance(clock) + (7 if clock else 0)
-        detail = step.detail or ("not used" if step.state is State.ABSENT else "")
+        detail = "stopped" if step.state is State.STOPPED else step.detail
+        detail = detail or ("not used" if step.state is State.ABSENT else "")
         has_breaks = step.name == "Dynamo" and "break" in step.detail
         painter.setPen(QColor(tokens.warn if has_breaks else tokens.faint))
         rest = place.adjusted(used, 0, 0, 0)
@@ -151,7 +152,7 @@ class PipelineStrip(QWidget):
 
 
 def _mark(painter: QPainter, centre: QPointF, state: State, tokens: Tokens) -> None:
-    """A tick, a dot, a cross or a ring: the state must not hang on colour alone."""
+    """A tick, a dot, a square, a cross or a ring: the state must not hang on colour alone."""
     x, y = centre.x(), centre.y()
     if state is State.DONE:
         path = QPainterPath(QPointF(x - 4.5, y))
@@ -162,6 +163,8 @@ def _mark(painter: QPainter, centre: QPointF, state: State, tokens: Tokens) -> N
         painter.setPen(QPen(QColor(tokens.bad), 1.6))
         painter.drawLine(QPointF(x - 3.5, y - 3.5), QPointF(x + 3.5, y + 3.5))
         painter.drawLine(QPointF(x - 3.5, y + 3.5), QPointF(x + 3.5, y - 3.5))
+    elif state is State.STOPPED:
+        painter.fillRect(QRectF(x - 3.5, y - 3.5, 7, 7), QColor(tokens.warn))
     elif state is State.ON:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(tokens.accent))
@@ -186,11 +189,11 @@ def _fitting(detail: str, metrics: QFontMetrics, width: int) -> str:
 def _name_color(state: State, tokens: Tokens) -> str:
     if state is State.FAILED:
         return tokens.bad
-    return tokens.text if state in (State.ON, State.DONE) else tokens.faint
+    return tokens.text if state in (State.ON, State.DONE, State.STOPPED) else tokens.faint
 
 
 def _bar_color(state: State, tokens: Tokens) -> str:
-    colors = {State.ON: tokens.accent, State.DONE: tokens.good, State.FAILED: tokens.bad}
+    colors = {State.ON: tokens.accent, State.DONE: tokens.good, State.FAILED: tokens.bad, State.STOPPED: tokens.warn}
     return colors.get(state, tokens.border)
 
 

@@ -74,7 +74,9 @@ class ScriptPanel(QWidget):
         self._entry.blockSignals(False)
 
     def _show_inputs(self) -> None:
-        inspection = self._state.inspection
+        inspection, scan = self._state.inspection, self._state.scan
+        # to a file that offers nothing there are no inputs to be seen
+        self._inputs.setVisible(inspection is not None or not (scan and scan.problem))
         if inspection is None:
             self._inputs.setText("Inspect runs the script to see its inputs; so does a comparison.")
             set_role(self._inputs, "role", "faint")

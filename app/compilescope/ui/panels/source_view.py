@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tokenize
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -177,6 +179,14 @@ def _text(path: Path | None) -> tuple[str, bool]:
     try:
         if path.stat().st_size > LARGEST_BYTES:
             return f"{path} is too large to be shown here.", False
-        return path.read_text("utf-8", errors="replace"), True
+        raw = path.read_bytes()
     except OSError as error:
         return f"{path} cannot be read: {error.strerror or error}.", False
+    if b"\0" in raw:
+        return f"{path.name} holds binary data, and no text to show.", False
+    try:
+        # a script may name its encoding in its first lines
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+        return raw.decode(encoding).replace("\r\n", "\n"), True
+    except (SyntaxError, UnicodeDecodeError):
+        return f"{path.name} is no text in the encoding that Python expects of it (UTF-8, unless it says else).", False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from compilescope.domain import units
@@ -16,6 +17,8 @@ from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import FigureCard
 
 REFRESH_MS = 200
+# below this height the figures give up their notes, so that the chart can be read
+LOW = 290
 
 
 class TimingPane(QWidget):
@@ -69,9 +72,10 @@ class TimingPane(QWidget):
         self._speedup = FigureCard("Speedup")
         self._first = FigureCard("First call")
         self._graphs = FigureCard("Graphs")
+        self._cards = (self._eager, self._compiled, self._speedup, self._first, self._graphs)
         cards = QHBoxLayout()
         cards.setSpacing(8)
-        for card in (self._eager, self._compiled, self._speedup, self._first, self._graphs):
+        for card in self._cards:
             cards.addWidget(card, 1)
         self.chart = ChartSlot(self._state)
         # in a low window the chart gives way, and not the figures
@@ -87,6 +91,13 @@ class TimingPane(QWidget):
         self._stack = QStackedLayout(self)
         self._stack.addWidget(figures)
         self._stack.addWidget(self._failure)
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        for card in self._cards:
+            card.set_brief(self.height() < LOW)
 
 
 def _median(summary: Summary | None) -> tuple[str, str]:

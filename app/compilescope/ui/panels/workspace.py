@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from compilescope.ui.compiler.panes import CompilerPanes
 from compilescope.ui.findings import Findings
@@ -14,13 +15,13 @@ from compilescope.ui.panels.answer_card import AnswerCard
 from compilescope.ui.panels.breaks_pane import BreaksPane
 from compilescope.ui.panels.chart_slot import ChartSlot
 from compilescope.ui.panels.comparison_panel import ComparisonPanel
+from compilescope.ui.panels.log_split import LogSplit
 from compilescope.ui.panels.recompiles_pane import RecompilesPane
 from compilescope.ui.panels.source_view import SourceView
 from compilescope.ui.panels.timing_pane import TimingPane
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 
-LOG_HEIGHT = 140
 REFRESH_MS = 250
 
 
@@ -182,12 +183,7 @@ class Workspace(QWidget):
             (self.source, "Source"),
         ):
             self.tabs.addTab(pane, title)
-        self.split = QSplitter(Qt.Orientation.Vertical)
-        self.split.addWidget(self.tabs)
-        self.split.addWidget(self.log)
-        self.split.setStretchFactor(0, 1)
-        self.split.setChildrenCollapsible(False)
-        self.reset_layout()
+        self.split = LogSplit(self.tabs, self.log)
         margin = QVBoxLayout()
         margin.setContentsMargins(10, 10, 10, 8)
         margin.addWidget(self.answer)
@@ -199,4 +195,10 @@ class Workspace(QWidget):
         layout.addWidget(self.split, 1)
 
     def reset_layout(self) -> None:
-        self.split.setSizes([LOG_HEIGHT * 3, LOG_HEIGHT])
+        self.split.reset()
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.comparison.fit_height()
