@@ -172,3 +172,14 @@ def test_that_folders_that_cannot_be_made_are_a_sentence(command_line: Any, monk
     assert "could not be set up: No such file or directory (/proc/nowhere)" in " ".join(found.stdout.split())
     assert "set COMPILESCOPE_HOME to another place" in advice.stdout
     assert "Traceback" not in found.stderr + advice.stderr
+
+
+def test_that_the_whole_log_is_written_where_asked_and_a_failure_shows_its_end(command_line: Any) -> None:
+    script = command_line.script(model(top="print('first of all')\nraise ValueError('no such table')"))
+
+    found = command_line.run("bench", script, *QUICK, "--log", "all.log")
+
+    assert found.returncode == 1
+    log = (command_line.folder / "all.log").read_text().splitlines()
+    assert log[0] == "first of all" and log[-1] == "ValueError: no such table"
+    assert "  | ValueError: no such table" in found.stderr.splitlines()

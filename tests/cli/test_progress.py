@@ -46,7 +46,7 @@ def test_that_a_file_gets_a_line_as_a_run_begins_and_one_as_it_ends() -> None:
     assert last.startswith("  finished after")
 
 
-@pytest.mark.parametrize("outcome", ["crashed", "timed_out"])
+@pytest.mark.parametrize("outcome", ["failed", "crashed", "timed_out"])
 def test_that_a_crash_shows_the_last_lines_and_none_of_their_control_characters(outcome: str) -> None:
     lines = tuple(f"\x1b[31mline {number}\x1b[0m\a" for number in range(20))
 

@@ -158,6 +158,8 @@ def _add_files(parser: Parser) -> None:
     group = parser.add_argument_group("files")
     for kind in FILES:
         group.add_argument(f"--{kind}", metavar="FILE")
+    if parser.prog.endswith("bench"):
+        group.add_argument("--log", metavar="FILE", help="all that the script and torch print")
     group.add_argument("--page", choices=PAGES, default="A4", help="size of the PDF's pages")
 
 

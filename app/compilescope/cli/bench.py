@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 from compilescope.cli.arguments import choices, workload
 from compilescope.cli.baseline import is_held, read_baseline
-from compilescope.cli.files import Files
+from compilescope.cli.files import Files, check_writable
 from compilescope.cli.progress import Progress
 from compilescope.cli.stored import opened_history
 from compilescope.domain.comparison import Comparison
@@ -22,7 +23,7 @@ from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.scan import scan
 from compilescope.domain.workload import Measurement
-from compilescope.engine.feed import RunEvents, RunStarted
+from compilescope.engine.feed import LogLines, RunEvents, RunStarted
 from compilescope.engine.request import RunRequest, new_run_id
 from compilescope.engine.supervisor import Supervisor, forget
 from compilescope.recording import RecordedFeed
@@ -36,11 +37,14 @@ def bench(arguments: argparse.Namespace) -> int:
     """Returns the exit status: 0 all finished, 1 one did not or a baseline was not held, 130 stopped by the user."""
     requests = _requests(arguments)
     files = Files.wanted(arguments)
+    if arguments.log:
+        check_writable(Path(arguments.log))
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     comparison = Comparison(id=new_run_id(), created=time.time())
     try:
         with _history(arguments) as history:
-            was_stopped = _Bench(requests, comparison, history).carry_out()
+            with _log(arguments.log) as log:
+                was_stopped = _Bench(requests, comparison, history, log).carry_out()
             source = history.source(comparison.id) if history else None
         result = comparison_json(comparison)
     finally:
@@ -55,6 +59,10 @@ def bench(arguments: argparse.Namespace) -> int:
         return 130
     is_held_ = baseline is None or is_held(result, baseline, arguments.baseline)
     return 0 if is_held_ and all(run.outcome == "finished" for run in comparison.runs) else 1
+
+
+def _log(path: str | None) -> AbstractContextManager[IO[bytes] | None]:
+    return Path(path).open("wb", buffering=0) if path else nullcontext()
 
 
 def _history(arguments: argparse.Namespace) -> AbstractContextManager[History | None]:
@@ -90,8 +98,15 @@ def _script(arguments: argparse.Namespace) -> str:
 class _Bench:
     """The loop between the engine and the terminal."""
 
-    def __init__(self, requests: Sequence[RunRequest], comparison: Comparison, history: History | None) -> None:
+    def __init__(
+        self,
+        requests: Sequence[RunRequest],
+        comparison: Comparison,
+        history: History | None,
+        log: IO[bytes] | None = None,
+    ) -> None:
         self._requests = requests
+        self._log = log
         self._comparison = comparison
         self._progress = Progress(len(requests))
         self._feed = RecordedFeed(lambda: history)
@@ -122,6 +137,8 @@ class _Bench:
         for item in self._feed.drain():
             run = self._runs[item.run_id]
             match item:
+                case LogLines(lines=lines) if self._log:
+                    self._write_log(lines)
                 case RunStarted():
                     self._progress.begin(list(self._runs).index(run.id) + 1, run)
                 case RunEvents(events=events):
@@ -132,6 +149,14 @@ class _Bench:
         for run in self._runs.values():
             if run.processes and not run.is_over:
                 self._progress.show(run)
+
+    def _write_log(self, lines: Sequence[bytes]) -> None:
+        try:
+            if self._log:
+                self._log.write(b"".join(line + b"\n" for line in lines))
+        except OSError as error:  # a full disk must not cost the comparison
+            self._log = None
+            self._progress.say(f"The log could not be written further: {error.strerror or error}.")
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:

@@ -50,7 +50,7 @@ class Progress:
         self.show(run)
         seconds = units.duration(time.monotonic() - self._began)
         self._line(f"  {(run.outcome or '').replace('_', ' ')} after {seconds}")
-        if run.ended and run.outcome in ("crashed", "timed_out"):
+        if run.ended and run.outcome in ("failed", "crashed", "timed_out"):
             for line in run.ended.last_lines[-LAST_LINES:]:
                 self._line(f"  | {line}")
 
