@@ -116,7 +116,9 @@ def test_that_without_a_reference_a_larger_difference_is_one(worker: Worker) -> 
 
 
 def test_that_eager_s_own_spread_is_told_as_such(worker: Worker) -> None:
-    source = RESIDUAL.replace("return x + self", "import os\n        return x + os.urandom(1)[0] + self")
+    # noise in every element, so that two draws always differ by about as much
+    noise = "torch.frombuffer(bytearray(os.urandom(x.numel())), dtype=torch.uint8).view(x.shape) / 255"
+    source = RESIDUAL.replace("return x + self", f"import os\n        return x + {noise} + self")
     script = worker.script(source)
 
     row = verdicts(worker.run(script, Config(backend="eager"), budget=0.2))["outputs", "eager"]
