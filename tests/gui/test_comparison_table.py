@@ -18,7 +18,7 @@ from compilescope.ui.findings import Finding, Findings
 from compilescope.ui.models.comparison import COLUMNS, comparison_rows
 from compilescope.ui.panels.sortable import SortableTable
 
-EAGER, COMPILED, SPEEDUP = 1, 2, 4
+EAGER, COMPILED, SPEEDUP, FIRST_CALL = 1, 2, 4, 5
 
 
 def show(desk: Any) -> SortableTable:
@@ -159,3 +159,15 @@ def test_that_twelve_configurations_run_and_end_in_one_report(
     assert [run.outcome for run in desk.state.runs] == ["finished"] * 12
     assert len(desk.store.runs(desk.state.comparison.id)) == 12
     assert (tmp_path / "twelve.pdf").read_bytes().count(b"/Type /Page\n") >= 12
+
+
+def test_that_columns_left_out_of_a_narrow_window_come_back_in_a_wider_one(desk: Any) -> None:
+    table = show(desk)
+
+    desk.window.resize(1000, 640)
+    desk.wait(lambda: table.isColumnHidden(FIRST_CALL))
+    desk.window.resize(1280, 800)
+
+    desk.wait(lambda: not table.isColumnHidden(FIRST_CALL))
+    desk.window.resize(1920, 1080)
+    desk.wait(lambda: not any(table.isColumnHidden(column) for column in range(len(COLUMNS))))

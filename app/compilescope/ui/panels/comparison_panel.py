@@ -174,6 +174,9 @@ class ComparisonPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._table.spare(next((columns for width, columns in SPARED if self._table.width() < width), ()))
+        room = self.width()
         if self._chart is not None:
-            self._chart.setVisible(self.width() >= WIDE)
+            self._chart.setVisible(room >= WIDE)
+            room -= CHART_WIDTH if room >= WIDE else 0
+        # the table's own width is still that of before
+        self._table.spare(next((columns for width, columns in SPARED if room < width), ()))
