@@ -74,7 +74,7 @@ def test_that_a_comparison_is_compiled_measured_and_written(command_line: Any) -
     assert [row["config.backend"] for row in rows] == ["inductor", "eager"]
     assert "model.py" in (command_line.folder / "out.md").read_text()
     assert "default" in found.stdout and "eager" in found.stdout
-    assert "[2/2] eager" in found.stderr
+    assert "[2/2] backend eager" in found.stderr
 
 
 def test_that_one_failing_configuration_does_not_stop_the_others(command_line: Any) -> None:

@@ -77,6 +77,8 @@ def test_that_an_empty_history_says_so(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == "The history is empty.\n"
 
 
+# the window's tests run in this process too, and need that kind of application
+@pytest.mark.usefixtures("qapp")
 @pytest.mark.parametrize("name", ["last", "c0ff"])
 def test_that_report_writes_every_kind_of_file(
     name: str, stored: Comparison, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -38,6 +38,7 @@ def test_that_the_events_fold_into_a_run(engine: Any) -> None:
 
 
 def test_that_cold_and_warm_share_a_fresh_cache_that_is_gone_afterwards(engine: Any) -> None:
+    before = set(paths.inductor_caches().iterdir())
     told = engine.run("report_surroundings")
 
     cold, warm = (json.loads(line) for line in told.lines)
@@ -47,7 +48,7 @@ def test_that_cold_and_warm_share_a_fresh_cache_that_is_gone_afterwards(engine: 
     assert cold["COMPILESCOPE_RUN"] == engine.requests[0].id
     engine.supervisor.close()
     assert not Path(cold["TORCHINDUCTOR_CACHE_DIR"]).exists()
-    assert list(paths.inductor_caches().iterdir()) == []
+    assert set(paths.inductor_caches().iterdir()) <= before
 
 
 def test_that_the_users_own_cache_is_used_when_asked_for(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,8 +74,9 @@ def collect(process: subprocess.Popen[bytes], timeout: float = 240) -> Told:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        if stdin is not None:
-            stdin.close()
+        for pipe in (stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
         process.wait()
     told = Told(log=err.decode("utf-8", "replace"), status=process.returncode)
     for line in out.decode("utf-8", "replace").splitlines():

@@ -172,7 +172,7 @@ def test_that_every_payload_in_the_written_trace_keeps_its_checksum(traced: tupl
             assert hashlib.md5(record.payload.encode()).hexdigest() == expected
             checked += 1
 
-    assert checked > 100
+    assert checked > 50
 
 
 @pytest.mark.slow
