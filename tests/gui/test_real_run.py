@@ -36,8 +36,9 @@ def test_that_a_dropped_script_ends_in_a_filled_table(real_desk: Any, tmp_path: 
     (eager, default) = real_desk.cells("comparison")
     assert eager[1].split()[-1] in ("ms", "µs")
     assert default[1].split()[-1] in ("ms", "µs")
-    assert "×" in default[3]
-    assert default[6:8] == ["1", "0"]
+    assert default[2].split()[-1] in ("ms", "µs")
+    assert "×" in default[4]
+    assert default[7:9] == ["1", "0"]
     assert default[-1] in ("faster", "slower", "no clear difference")
     states = {step.name: step.state.value for step in real_desk.window.findChild(object, "pipeline_strip").steps}
     assert states["Measured"] == "done"
