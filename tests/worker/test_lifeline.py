@@ -64,6 +64,8 @@ def test_that_the_end_of_stdin_ends_everything_even_where_the_lock_is_held(worke
 
     wait_until(lambda: not marked(run), 5)
     assert process.wait(5) == -signal.SIGKILL
+    for pipe in (process.stdout, process.stderr):
+        pipe.close()  # type: ignore[union-attr]
 
 
 def test_that_an_interrupt_ends_the_worker_at_once(worker: Worker, tmp_path: Path) -> None:
