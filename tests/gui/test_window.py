@@ -268,6 +268,9 @@ def test_that_beside_many_configurations_chart_and_results_stay_in_view(desk: An
     desk.wait(lambda: plot_height(desk) >= 140)
     assert not table.horizontalScrollBar().isVisible()
     assert table.columnViewportPosition(9) + table.columnWidth(9) <= table.viewport().width() + 1
+    header = table.horizontalHeader()
+    shown = [column for column in range(header.count()) if not header.isSectionHidden(column)]
+    assert all(header.sectionSize(column) >= header.sectionSizeFromContents(column).width() for column in shown)
     assert table.columnWidth(9) >= 100
     assert table.viewport().height() >= 3 * table.rowHeight(0)
 

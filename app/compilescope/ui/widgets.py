@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QResizeEvent, QTextLayout, QTextLine, QTextOption
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 
@@ -82,6 +82,49 @@ class ElidedLabel(QLabel):
         painter.end()
 
 
+class Paragraph(ElidedLabel):
+    """Text over as many whole lines as its height holds, the last one elided; the tooltip has it all."""
+
+    width_changed = Signal()
+
+    @property
+    def needed_lines(self) -> int:
+        """How many lines the whole text takes at this width."""
+        return max(len(self._lines()[1]), 1)
+
+    def _lines(self) -> tuple[QTextLayout, list[QTextLine]]:
+        layout = QTextLayout(self.text().replace("\n", "\N{LINE SEPARATOR}"), self.font())
+        layout.setTextOption(QTextOption(Qt.AlignmentFlag.AlignLeft))
+        lines = []
+        layout.beginLayout()
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(max(self.width(), 100))
+            lines.append(line)
+        layout.endLayout()
+        return layout, lines
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.width_changed.emit()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        metrics = QFontMetrics(self.font())
+        _layout, lines = self._lines()
+        room = max(self.height() // metrics.lineSpacing(), 1)
+        for number, line in enumerate(lines[:room]):
+            baseline = number * metrics.lineSpacing() + metrics.ascent()
+            text = self.text()[line.textStart() : line.textStart() + line.textLength()]
+            if number == room - 1 and len(lines) > room:
+                text = metrics.elidedText(self.text()[line.textStart() :], Qt.TextElideMode.ElideRight, self.width())
+            painter.drawText(QPointF(0, baseline), text.rstrip())
+        painter.end()
+
+
 class Section(QWidget):
     """A titled part of a panel that can be folded away."""
 
@@ -128,6 +171,11 @@ class FigureCard(QFrame):
     def set_brief(self, is_brief: bool) -> None:
         """The number alone."""
         self._note.setVisible(not is_brief)
+
+    def full_height(self) -> int:
+        """With its note, whether it shows it now or not."""
+        hidden = 0 if self._note.isVisibleTo(self) else self._note.sizeHint().height() + 1
+        return self.sizeHint().height() + hidden
 
     def show_figure(self, figure: str, note: str = "") -> None:
         self._figure.setText(figure)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QRect, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from compilescope.domain import units
@@ -14,10 +14,10 @@ from compilescope.ui.findings import Findings
 from compilescope.ui.icons import icon
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
-from compilescope.ui.widgets import ElidedLabel, button, label, plain_tip, set_role
+from compilescope.ui.widgets import ElidedLabel, Paragraph, button, label, plain_tip, set_role
 
-HEIGHT = 102
 TEXT_LINES = 3
+WORDS_APART = 3
 # the height of a window in which every line counts
 LOW = 720
 CLOCK_MS = 1000
@@ -77,15 +77,13 @@ class AnswerCard(QFrame):
             self._stop.setText("Stop  Esc")
         self._elapsed.setText(units.clock(time.monotonic() - self._began) if self._state.is_busy else "")
         self.setAccessibleName(f"{shown.title} {shown.text}")
-        self._fit_height()
+        self.fit_height()
 
-    def _fit_height(self) -> None:
+    def fit_height(self) -> None:
         """Whole lines only, and not too many: what does not fit is in the tooltip."""
         spacing = self._text.fontMetrics().lineSpacing()
-        metrics, room = self._text.fontMetrics(), QRect(0, 0, max(self._text.width(), 100), 10_000)
-        needed = metrics.boundingRect(room, int(Qt.TextFlag.TextWordWrap), self._text.text()).height()
         most = TEXT_LINES if self.window().height() >= LOW else TEXT_LINES - 1
-        lines = min(max(round(needed / spacing), 1), most)
+        lines = min(self._text.needed_lines, most)
         width = self._snippet.fontMetrics().horizontalAdvance(self._answer.snippet) + 26
         self._snippet.setMinimumWidth(min(width, 380, max(self.width() * 2 // 5, 120)))
         if self._state.is_busy:
@@ -93,7 +91,9 @@ class AnswerCard(QFrame):
         if lines != self._lines:
             self._lines = lines
             self._text.setFixedHeight(lines * spacing)
-            self.setFixedHeight(HEIGHT - (TEXT_LINES - lines) * spacing)
+            words = self._title.sizeHint().height() + WORDS_APART + lines * spacing
+            height = max(words, self._actions.minimumSizeHint().height())
+            self.setFixedHeight(height + self._margins)
 
     def _follow_activity(self) -> None:
         if self._state.is_busy and not self._clock.isActive():
@@ -109,20 +109,20 @@ class AnswerCard(QFrame):
         font.setPointSizeF(font.pointSizeF() + 2.5)
         font.setBold(True)
         self._title.setFont(font)
-        self._text = label("", "muted", wrap=True)
-        self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._text = Paragraph("", "muted")
+        self._text.width_changed.connect(self.fit_height)
         self._actions = QStackedWidget()
         for page in (self._run_page(), self._stop_page(), self._snippet_page()):
             self._actions.addWidget(page)
         self._actions.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         words = QVBoxLayout()
-        words.setSpacing(3)
+        words.setSpacing(WORDS_APART)
         words.addWidget(self._title)
         words.addWidget(self._text)
         words.addStretch(1)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(14, 10, 12, 8)
+        self._margins = 10 + 8 + 2 * self.frameWidth()
         layout.setSpacing(14)
         layout.addLayout(words, 1)
         layout.addWidget(self._actions)
@@ -170,12 +170,6 @@ class AnswerCard(QFrame):
         self._copy.setIcon(icon("copy", self._theme.tokens.text))
         self._run.setIcon(icon("run", self._theme.tokens.on_accent, self._theme.tokens.faint))
         self._stop.setIcon(icon("stop", self._theme.tokens.bad))
-
-    # Qt overrides
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_height()
 
 
 def _page(*parts: QWidget) -> QWidget:

@@ -21,8 +21,8 @@ MOST_ROWS_SHOWN = 7
 # in a low window the table gives way to the chart below it, and scrolls
 LOW, ROWS_SHOWN_LOW = 720, 3
 WIDE = 1360
-# where there is no room for all: below this width, these columns are left out, so that the result stays in view
-SPARED = ((760, (3, 5, 6)), (860, (3, 6)), (1080, (3,)))
+# left out in this order where there is no room for all, so that the result stays in view
+SPARED_FIRST = (3, 6, 5, 7, 1)
 CHART_WIDTH = 430
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class ComparisonPanel(QWidget):
         self._table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._table.customContextMenuRequested.connect(self._show_menu)
         self._table.order_changed.connect(self.refresh)
-        self._table.set_widths((20, 13, 9, 17, 13, 11, 10, 6, 6, 18), stretch=9)
+        self._table.set_widths((20, 13, 9, 17, 14, 10, 9, 5, 5, 16), stretch=9)
+        self._table.spare_first(SPARED_FIRST)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
         self.setFocusProxy(self._table)
         self._chart: ComparisonChart | None = None
@@ -174,9 +175,5 @@ class ComparisonPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        room = self.width()
         if self._chart is not None:
-            self._chart.setVisible(room >= WIDE)
-            room -= CHART_WIDTH if room >= WIDE else 0
-        # the table's own width is still that of before
-        self._table.spare(next((columns for width, columns in SPARED if room < width), ()))
+            self._chart.setVisible(self.width() >= WIDE)

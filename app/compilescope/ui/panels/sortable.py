@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
 from compilescope.ui.models.rows import Column, RowsModel
@@ -29,6 +30,7 @@ class SortableTable(DataTable):
         self._is_descending = False
         self._hidden: set[int] = set()
         self._spared: set[int] = set()
+        self._spare_first: tuple[int, ...] = ()
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         header = self.horizontalHeader()
         header.setSectionsClickable(True)
@@ -45,10 +47,10 @@ class SortableTable(DataTable):
         known.sort(key=lambda row: _key(value(row)), reverse=self._is_descending)
         return known + [row for row in rows if value(row) is None]
 
-    def spare(self, columns: Collection[int]) -> None:
-        """Hide columns for which there is no room, beside those that the user hides."""
-        self._spared = set(columns)
-        self._apply()
+    def spare_first(self, columns: Sequence[int]) -> None:
+        """The columns to leave out, in this order, as long as there is no room for all that the user wants."""
+        self._spare_first = tuple(columns)
+        self._fit(self.viewport().width())
 
     def chooser(self) -> QMenu:
         """The columns, ticked where they are shown; the first always is."""
@@ -63,9 +65,17 @@ class SortableTable(DataTable):
 
     def _set_shown(self, column: int, is_shown: bool) -> None:
         (self._hidden.discard if is_shown else self._hidden.add)(column)
-        self._apply()
+        self._fit(self.viewport().width())
 
-    def _apply(self) -> None:
+    def _fit(self, room: int) -> None:
+        self._spared = set()
+        needed = sum(width for column, width in enumerate(self._pixels) if column not in self._hidden)
+        for column in self._spare_first:
+            if needed <= room:
+                break
+            if column not in self._hidden:
+                self._spared.add(column)
+                needed -= self._pixels[column]
         for column in range(self.model().columnCount()):
             self.setColumnHidden(column, column in self._hidden | self._spared)
 
@@ -83,6 +93,16 @@ class SortableTable(DataTable):
         menu = self.chooser()
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(self.horizontalHeader().mapToGlobal(place))
+
+    def _measure_columns(self) -> None:
+        super()._measure_columns()
+        self._fit(self.viewport().width())
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._fit(event.size().width())
+        super().resizeEvent(event)
 
 
 def _key(value: Any) -> Any:

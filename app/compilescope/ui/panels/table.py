@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -36,6 +36,8 @@ class DataTable(QTableView):
 
     def __init__(self, name: str, model: QAbstractItemModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._characters: tuple[int, ...] = ()
+        self._pixels: tuple[int, ...] = ()
         self.setModel(model)
         self.setItemDelegate(ToneDelegate(self))
         self.setAccessibleName(name)
@@ -56,14 +58,28 @@ class DataTable(QTableView):
         self.horizontalHeader().setMinimumSectionSize(40)
 
     def set_widths(self, widths: Sequence[int], stretch: int) -> None:
-        """Widths in average characters; column `stretch` takes the rest."""
-        unit = self.fontMetrics().averageCharWidth()
+        """Least widths in average characters; column `stretch` takes the rest, and none is narrower than its title."""
+        self._characters = tuple(widths)
+        self.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+        self._measure_columns()
+
+    def _measure_columns(self) -> None:
+        unit = max(self.fontMetrics().averageCharWidth(), self.fontMetrics().horizontalAdvance("0"))
         header = self.horizontalHeader()
-        for column, width in enumerate(widths):
-            header.resizeSection(column, width * unit + 18)
-        header.setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+        self._pixels = tuple(
+            max(width * unit + 18, header.sectionSizeFromContents(column).width())
+            for column, width in enumerate(self._characters)
+        )
+        for column, width in enumerate(self._pixels):
+            header.resizeSection(column, width)
 
     # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        # the style sheet's font arrives after the widths were asked for
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._measure_columns()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         model = self.model()

@@ -17,8 +17,8 @@ from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import FigureCard
 
 REFRESH_MS = 200
-# below this height the figures give up their notes, so that the chart can be read
-LOW = 290
+# where the chart would be lower than this, the figures give up their notes
+LEAST_CHART = 220
 
 
 class TimingPane(QWidget):
@@ -96,8 +96,9 @@ class TimingPane(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        room = self.height() - max(card.full_height() for card in self._cards)
         for card in self._cards:
-            card.set_brief(self.height() < LOW)
+            card.set_brief(room < LEAST_CHART)
 
 
 def _median(summary: Summary | None) -> tuple[str, str]:

@@ -201,4 +201,5 @@ class Workspace(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.answer.fit_height()
         self.comparison.fit_height()
