@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compilescope.domain import units
 from compilescope.domain.config import Config
+from compilescope.domain.matrix import workload_name
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
@@ -55,43 +56,63 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Recommendation:
-    """What to use; `config` None means eager. `caveats` are what to know before relying on it."""
+    """What to use; `config` None means eager. `caveats` are what to know before relying on it.
+
+    `scope`: the workload that it holds for, where there are several; `others`: what holds for the other ones.
+    """
 
     config: Config | None
     summary: str
     snippet: str = ""
     caveats: tuple[str, ...] = ()
     run_id: str | None = None
+    scope: str = ""
+    others: tuple[Recommendation, ...] = ()
 
 
 def recommend(comparison: Comparison) -> Recommendation | None:
     """Which configuration to use; None until a run is over.
 
     Only what is finished, correct and shown to be faster can be recommended. Where the best intervals overlap, the
-    simplest configuration wins. Runs of another precision or phase are another question: the largest group is answered.
+    simplest configuration wins. Each phase and precision is a question of its own, with its own eager: the one that
+    most runs have is answered first, and the others behind it.
     """
-    over, rest = _largest_group([run for run in comparison.runs if run.is_over and not run.is_trace])
-    if not over:
-        return None
-    verdicts = [judge(run, comparison.noise_floor) for run in over]
+    groups = _groups([run for run in comparison.runs if run.is_over and not run.is_trace])
+    found = [_recommend_one(group, comparison.noise_floor) for group in groups]
+    if len(found) < 2:
+        return found[0] if found else None
+    named = [replace(one, scope=workload_name(group[0].workload)) for one, group in zip(found, groups, strict=True)]
+    rest = " ".join(f"{one.scope[0].upper()}{one.scope[1:]}: {_briefly(one)}" for one in named[1:])
+    summary = f"{named[0].summary} This holds for {named[0].scope}. {rest}"
+    return replace(named[0], summary=summary, others=tuple(named[1:]))
+
+
+def _recommend_one(over: Sequence[Run], noise_floor: float) -> Recommendation:
+    """The answer for runs of one workload."""
+    verdicts = [judge(run, noise_floor) for run in over]
     faster = [run for run, verdict in zip(over, verdicts, strict=True) if verdict and verdict.kind == "faster"]
-    scope = f" This holds for {over[0].workload.phase} in {over[0].workload.precision}." if rest else ""
     if not faster:
-        return Recommendation(config=None, summary=_leave_it(over, verdicts) + scope)
+        return Recommendation(config=None, summary=_leave_it(over, verdicts))
     best = max(faster, key=lambda run: _speedup(run).value)
     alike = [run for run in faster if _speedup(run).high >= _speedup(best).low]
     chosen = min(alike, key=_simplicity)
     return Recommendation(
         config=chosen.config,
-        summary=_choice(chosen, best, len(over)) + scope,
+        summary=_choice(chosen, best, len(over)),
         snippet=chosen.config.snippet,
         caveats=_caveats(chosen),
         run_id=chosen.id,
     )
 
 
-def _largest_group(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
-    """The runs of the workload that most runs have, and all others."""
+def _briefly(found: Recommendation) -> str:
+    """The first sentence alone; what it says more stands with that workload's own rows."""
+    first = found.summary.partition(". ")[0].partition("; ")[0].removesuffix(".")
+    return f"{first[0].lower()}{first[1:]}."
+
+
+def _groups(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs by what they measure, the largest group first."""
     groups: list[list[Run]] = []
     for run in runs:
         group = next((group for group in groups if group[0].workload == run.workload), None)
@@ -99,8 +120,7 @@ def _largest_group(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
             groups.append([run])
         else:
             group.append(run)
-    largest = max(groups, key=len, default=[])
-    return largest, [run for run in runs if run not in largest]
+    return sorted(groups, key=len, reverse=True)
 
 
 def _speedup(run: Run) -> Interval:
@@ -111,6 +131,7 @@ def _simplicity(run: Run) -> tuple[int, int, float]:
     config = run.config
     mode = _MODE_ORDER.index(config.mode) if config.mode in _MODE_ORDER else len(_MODE_ORDER)
     extras = (config.backend != "inductor") + bool(config.options) + (config.dynamic is not None) + config.fullgraph
+    extras += config.scope == "step"
     return max(mode, 1), extras, measure(run).cold_first_call_s or 0.0
 
 

@@ -318,4 +318,6 @@ def _recommendation(found: Recommendation | None) -> dict[str, Any] | None:
         "snippet": found.snippet or None,
         "caveats": list(found.caveats),
         "run": found.run_id,
+        "scope": found.scope or None,
+        "others": [_recommendation(other) for other in found.others],
     }

@@ -103,9 +103,10 @@ def numerics(run: JsonRun) -> str:
 
 def label(run: JsonRun) -> str:
     """The configuration's name, with what it measures where that is not what the others do."""
-    workload = run.get("workload")
-    own = f" ({workload.get('phase')}, {workload.get('precision')})" if workload else ""
-    return f"{run.get('label') or run.get('id')}{own}"
+    workload, name = run.get("workload"), str(run.get("label") or run.get("id"))
+    if not workload or f"{workload.get('precision')})" in name or f"({workload.get('phase')})" in name:
+        return name
+    return f"{name} ({workload.get('phase')}, {workload.get('precision')})"
 
 
 COLUMNS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -15,8 +16,10 @@ def names(runs: Sequence[Run]) -> dict[str, str]:
     ]
     found, used = {}, Counter[str]()
     for run in runs:
-        own = ", ".join(str(getattr(run.workload, part)) for part in varying if getattr(run.workload, part))
-        name = f"{run.label} ({own})" if own and own not in run.label else run.label
+        values = [str(value) for part in varying if (value := getattr(run.workload, part))]
+        # a comparison of several precisions has them in its labels
+        own = ", ".join(value for value in values if not re.search(rf"\b{re.escape(value)}\b", run.label))
+        name = f"{run.label} ({own})" if own else run.label
         used[name] += 1
         found[run.id] = f"{name} #{used[name]}" if used[name] > 1 else name
     return found

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from compilescope.domain import units
 from compilescope.domain.comparison import interval_text, relative
+from compilescope.domain.matrix import labelled, varying_parts
 from compilescope.domain.measures import Measures, Summary
 from compilescope.domain.run import Run
 from compilescope.domain.standing import standing, tone
 from compilescope.domain.statistics import Interval
+from compilescope.domain.workload import Workload
 from compilescope.ui.findings import Finding, Findings
 from compilescope.ui.models.rows import Column
 
@@ -19,10 +21,15 @@ EAGER = "eager"
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRow:
-    """`run` is None for eager, which has no figure of its own: it is measured anew beside each configuration."""
+    """`run` is None for eager, which has no figure of its own: it is measured anew beside each configuration.
+
+    A row of eager has the workload that it ran, and `scope`, what tells it from the other rows of eager.
+    """
 
     run: Run | None
     finding: Finding
+    workload: Workload | None = None
+    scope: str = ""
     # in the row of eager: what was measured beside each configuration
     beside: tuple[Measures, ...] = ()
     # the speedup over eager of what speedups refer to; None where that is eager itself
@@ -46,7 +53,7 @@ class ComparisonRow:
     @property
     def label(self) -> str:
         if self.run is None:
-            return EAGER
+            return f"{EAGER}{self.scope}"
         # torch's backend of that name is a configuration like others
         return f"backend {EAGER}" if self.run.label == EAGER else self.run.label
 
@@ -86,17 +93,47 @@ class ComparisonRow:
 
 
 def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | None = None) -> list[ComparisonRow]:
-    """Eager first, then the runs in their order. `baseline`: the run that speedups refer to, unless it is eager."""
+    """Eager first, in each phase and precision, then the runs in their order.
+
+    `baseline`: the run that speedups refer to, unless it is eager. A run of another phase or precision has another
+    eager, and stays beside that.
+    """
     chosen = next((run for run in runs if run.id == baseline), None)
     base = findings.of(chosen).measures.speedup if chosen else None
-    rows = [
-        ComparisonRow(run=run, finding=findings.of(run), base=base, is_base=base is not None and run is chosen)
-        for run in runs
-    ]
+    rows = []
+    for run in runs:
+        own = base if chosen and run.workload == chosen.workload else None
+        rows.append(
+            ComparisonRow(run=run, finding=findings.of(run), base=own, is_base=own is not None and run is chosen)
+        )
     if not rows or runs[0].is_trace:
         return rows
-    beside = tuple(row.measures for row in rows)
-    return [ComparisonRow(run=None, finding=Finding(), beside=beside, base=base, is_base=base is None), *rows]
+    return [*_eager_rows(rows), *rows]
+
+
+def _eager_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """What each workload came to in eager."""
+    groups: list[list[ComparisonRow]] = []
+    for row in rows:
+        group = next((g for g in groups if g[0].run and row.run and g[0].run.workload == row.run.workload), None)
+        if group is None:
+            groups.append([row])
+        else:
+            group.append(row)
+    workloads = [group[0].run.workload for group in groups if group[0].run]
+    varying = varying_parts(workloads)
+    return [
+        ComparisonRow(
+            run=None,
+            finding=Finding(),
+            workload=workload,
+            scope=labelled("", workload, varying),
+            beside=tuple(row.measures for row in group),
+            base=group[0].base,
+            is_base=group[0].base is None,
+        )
+        for group, workload in zip(groups, workloads, strict=True)
+    ]
 
 
 def _spread(row: ComparisonRow) -> str:
@@ -115,7 +152,8 @@ def _why(row: ComparisonRow) -> str:
     if row.run is None:
         return (
             "The model as it is. Measured anew beside each configuration, in turns with it; each speedup refers to "
-            "the eager of its own row. Here stand the lowest and the highest of these medians."
+            "the eager of its own row, in the same phase and precision. Here stand the lowest and the highest of these "
+            "medians."
         )
     verdict = row.finding.verdict
     if verdict is None:
@@ -124,7 +162,11 @@ def _why(row: ComparisonRow) -> str:
 
 
 def _why_eager(row: ComparisonRow) -> str:
-    return _why(row) if row.run is None else "Eager, as it ran in turns with this configuration."
+    return (
+        _why(row)
+        if row.run is None
+        else "Eager, as it ran in turns with this configuration, in the same phase and precision."
+    )
 
 
 def _speedup(row: ComparisonRow) -> str:

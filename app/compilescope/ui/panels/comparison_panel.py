@@ -8,6 +8,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QWidget
 
+from compilescope.domain.matrix import workload_name
 from compilescope.ui.findings import Findings
 from compilescope.ui.models.comparison import COLUMNS, ComparisonRow, comparison_rows
 from compilescope.ui.models.rows import RowsModel
@@ -85,7 +86,7 @@ class ComparisonPanel(QWidget):
     def refresh(self) -> None:
         rows = comparison_rows(self._state.runs, self._findings, self._baseline)
         # eager stays on top: it is what the others are read against
-        first = [row for row in rows[:1] if row.run is None]
+        first = [row for row in rows if row.run is None]
         rows = first + self._table.in_order(rows[len(first) :], COLUMNS)
         grown = len(rows) != self._model.rowCount()
         self._model.set_rows(rows)
@@ -108,9 +109,13 @@ class ComparisonPanel(QWidget):
         recommendation = self._findings.recommendation
         if recommendation is None or self._state.is_busy:
             return False
-        if row.run is None:
-            return recommendation.run_id is None and bool(row.eager)
-        return row.run.id == recommendation.run_id
+        found = (recommendation, *recommendation.others)
+        if row.run is not None:
+            return row.run.id in [one.run_id for one in found]
+        names = [one.scope for one in found if one.run_id is None]
+        return bool(row.eager) and any(
+            not name or name == workload_name(row.workload) for name in names if row.workload
+        )
 
     @property
     def chosen(self) -> list[str]:
