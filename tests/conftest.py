@@ -22,3 +22,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         del os.environ["COMPILESCOPE_HOME"]
     else:
         os.environ["COMPILESCOPE_HOME"] = before
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that compile for real come first: a long one at the end would leave the other processes idle."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
