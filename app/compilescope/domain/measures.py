@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -124,7 +125,8 @@ def seconds_saved(measures: Measures) -> float | None:
 
 def _measure(run: Run) -> Measures:
     processes = run.processes
-    pairs = _pairs(processes)
+    by_process = [(process, _pairs(process)) for process in processes]
+    pairs = [found for _, found in by_process if found]
     speedup = _speedup(run, pairs)
     eager, compiled = _summary(processes, EAGER), _summary(processes, COMPILED)
     cold, warm = _first_call(run.cold, COMPILED), _first_call(run.warm, COMPILED)
@@ -139,7 +141,7 @@ def _measure(run: Run) -> Measures:
         eager_launches=_mean(p.gpu_busy[EAGER].launches for p in processes if EAGER in p.gpu_busy),
         compiled_launches=_mean(p.gpu_busy[COMPILED].launches for p in processes if COMPILED in p.gpu_busy),
         speedup=speedup,
-        process_speedups=_process_speedups(processes),
+        process_speedups=_process_speedups(by_process),
         processes_disagree=statistics.disagree(pairs),
         stopped_by=_stopped_by(processes),
         void_blocks=sum(len({row.block for row in p.voids}) for p in processes),
@@ -157,34 +159,37 @@ def _measure(run: Run) -> Measures:
     )
 
 
-def _pairs(processes: Sequence[ProcessStory], shape: int = 0) -> list[Pairs]:
-    """Blocks that both sides have, process by process; a process without any is left out."""
-    found = []
-    for process in processes:
-        eager, compiled = (process.samples(side, shape=shape) for side in (EAGER, COMPILED))
-        other = dict(zip(compiled.blocks, compiled.seconds, strict=True))
-        both = [
-            (seconds, other[block])
-            for block, seconds in zip(eager.blocks, eager.seconds, strict=True)
-            if seconds > 0 and other.get(block, 0.0) > 0
-        ]
-        if both:
-            found.append(Pairs(eager=[one for one, _ in both], compiled=[two for _, two in both]))
-    return found
+def _pairs(process: ProcessStory, shape: int = 0) -> Pairs:
+    """Blocks that both sides of a process have."""
+    eager, compiled = (process.samples(side, shape=shape) for side in (EAGER, COMPILED))
+    if eager.blocks == compiled.blocks and all(map((0.0).__lt__, itertools.chain(eager.seconds, compiled.seconds))):
+        return Pairs(eager=eager.seconds, compiled=compiled.seconds)
+    other = dict(zip(compiled.blocks, compiled.seconds, strict=True))
+    both = [
+        (seconds, other[block])
+        for block, seconds in zip(eager.blocks, eager.seconds, strict=True)
+        if seconds > 0 and other.get(block, 0.0) > 0
+    ]
+    return Pairs(eager=[one for one, _ in both], compiled=[two for _, two in both])
 
 
 def _speedup(run: Run, pairs: Sequence[Pairs]) -> Interval | None:
-    return statistics.ratio_interval(pairs, resamples=statistics.RESAMPLES if run.is_over else 0)
+    if not run.is_over:
+        return statistics.rough_interval(pairs)
+    # NumPy takes a while to load, and a window that opens has no use for it
+    from compilescope.domain.resampling import ratio_interval
+
+    return ratio_interval(pairs)
 
 
 def _summary(
     processes: Sequence[ProcessStory], side: str, *, shape: int = 0, measure: str = "back_to_back"
 ) -> Summary | None:
-    found = [p.samples(side, shape=shape, measure=measure).seconds for p in processes]
-    groups = [kept for seconds in found if (kept := [value for value in seconds if value > 0])]
+    groups = [kept for p in processes if (kept := p.samples(side, shape=shape, measure=measure).ordered())]
     if not groups:
         return None
-    everything = [value for group in groups for value in group]
+    # sorted parts sort fast, here and within the quantiles
+    everything = sorted(itertools.chain.from_iterable(groups))
     return Summary(
         median=statistics.geometric_mean([statistics.median(group) for group in groups]),
         p05=statistics.quantile(everything, 0.05),
@@ -193,14 +198,9 @@ def _summary(
     )
 
 
-def _process_speedups(processes: Sequence[ProcessStory]) -> tuple[tuple[str, Interval], ...]:
-    found = []
-    for process in processes:
-        for pairs in _pairs([process]):
-            interval = statistics.quick_interval(pairs.eager, pairs.compiled)
-            if interval:
-                found.append((process.start, interval))
-    return tuple(found)
+def _process_speedups(by_process: Sequence[tuple[ProcessStory, Pairs]]) -> tuple[tuple[str, Interval], ...]:
+    found = [(process.start, statistics.quick_interval(pairs)) for process, pairs in by_process]
+    return tuple((start, interval) for start, interval in found if interval)
 
 
 def _clock(processes: Sequence[ProcessStory]) -> str | None:
@@ -277,7 +277,7 @@ def _shapes(run: Run) -> tuple[ShapeMeasures, ...]:
             recompiles=_recompiles(run.story, shape),
             eager=_summary(run.processes, EAGER, shape=shape),
             compiled=_summary(run.processes, COMPILED, shape=shape),
-            speedup=statistics.ratio_interval(_pairs(run.processes, shape), resamples=0),
+            speedup=statistics.rough_interval([_pairs(process, shape) for process in run.processes]),
         )
         for shape in shapes
     )

@@ -20,18 +20,15 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
-import sys
-from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 CONFIDENCE = 0.95
 NOISE_FLOOR = 0.005
 WINDOWS = 8
-RESAMPLES = 400
-MOST_PACKED = 700
+# pairs of a process from which it tells its own spread
+FEWEST = 10
 # a spread between processes below this is never assumed, however calm the series: alignment and placement in memory
 # differ from process to process and show in no series
 LEAST_SPREAD = 0.001
@@ -76,6 +73,20 @@ class Pairs:
     def __len__(self) -> int:
         return min(len(self.eager), len(self.compiled))
 
+    @cached_property
+    def log_ratio(self) -> float:
+        """The logarithm of eager's median over that of compiled."""
+        size = len(self)
+        return math.log(median(self.eager[:size]) / median(self.compiled[:size]))
+
+    @cached_property
+    def windows(self) -> tuple[float, ...]:
+        """The log ratio of each of some equal stretches; of each pair where there are few."""
+        size = len(self)
+        count = WINDOWS if size >= 3 * WINDOWS else size // 3 if size >= 15 else size
+        edges = itertools.pairwise(size * i // count for i in range(count + 1))
+        return tuple(Pairs(eager=self.eager[a:b], compiled=self.compiled[a:b]).log_ratio for a, b in edges)
+
 
 def median(values: Sequence[float]) -> float:
     """The middle value; of an even number, the mean of the middle two."""
@@ -103,16 +114,15 @@ def difference(interval: Interval | None, noise_floor: float = NOISE_FLOOR) -> s
     return "faster" if interval.value > 1 else "slower"
 
 
-def quick_interval(eager: Sequence[float], compiled: Sequence[float]) -> Interval | None:
+def quick_interval(pairs: Pairs) -> Interval | None:
     """The interval of eager over compiled within one process; None for fewer than three pairs.
 
     Cheap enough to ask after every block. It knows nothing of other processes, so it may decide when to stop measuring
     and nothing else.
     """
-    pairs = Pairs(eager=eager, compiled=compiled)
     if len(pairs) < 3:
         return None
-    centre, windows = _log_ratio(pairs), _window_ratios(pairs)
+    centre, windows = pairs.log_ratio, pairs.windows
     half = _t(len(windows) - 1) * _deviation(windows) / math.sqrt(len(windows))
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
@@ -126,35 +136,42 @@ def expected_half_width(eager: Sequence[float], compiled: Sequence[float]) -> fl
     pairs = Pairs(eager=eager, compiled=compiled)
     if len(pairs) < 3:
         return None
-    centre = _log_ratio(pairs)
-    variance, scale = _variances([pairs], random.Random(0), 0)[0], _prior_scale([pairs], centre)
+    centre = pairs.log_ratio
+    variance, scale = _variances([pairs])[0], _prior_scale([pairs], centre)
     # the median distance of two draws
     apart = 0.6745 * math.sqrt(2 * variance + scale**2)
     return math.sinh(_half_width([centre - apart / 2, centre + apart / 2], [variance, variance], scale))
 
 
-def ratio_interval(processes: Sequence[Pairs], *, seed: int = 0, resamples: int = RESAMPLES) -> Interval | None:
+def rough_interval(processes: Sequence[Pairs]) -> Interval | None:
+    """The interval of eager over compiled from all processes, from a cheap guess of the spread within each: for what is
+    redrawn while the run goes on. None for too few pairs.
+    """
+    return interval_from(processes, [])
+
+
+def interval_from(processes: Sequence[Pairs], variances: Sequence[float]) -> Interval | None:
     """The interval of eager over compiled from all processes; None for too few pairs.
 
-    The estimate is the geometric mean of each process's ratio of medians. `resamples` 0 takes a cheaper guess of the
-    spread within processes, for a table that is redrawn while the run goes on.
+    The estimate is the geometric mean of each process's ratio of medians. `variances`: of each process's log ratio;
+    guessed where there are none.
     """
     used = [pairs for pairs in processes if len(pairs)]
     freedom = sum(len(pairs) - 1 for pairs in used)
     if freedom < 2:
         return None
-    ratios = [_log_ratio(pairs) for pairs in used]
-    variances = _variances(used, random.Random(seed), resamples)
+    ratios = [pairs.log_ratio for pairs in used]
     widening = (_t(freedom) / _Z) ** 2
     centre = math.fsum(ratios) / len(ratios)
-    half = _half_width(ratios, [value * widening for value in variances], _prior_scale(used, centre))
+    widened = [value * widening for value in variances or _variances(used)]
+    half = _half_width(ratios, widened, _prior_scale(used, centre))
     half = max(half, max(abs(value - centre) for value in ratios))
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
 
 def disagree(processes: Sequence[Pairs]) -> bool | None:
     """Whether two processes' own intervals exclude each other by more than noise; None where that cannot be told."""
-    intervals = [found for pairs in processes if (found := quick_interval(pairs.eager, pairs.compiled))]
+    intervals = [found for pairs in processes if (found := quick_interval(pairs))]
     if len(intervals) < 2:
         return None
     return any(
@@ -168,21 +185,6 @@ def _middle(ordered: Sequence[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def _log_ratio(pairs: Pairs) -> float:
-    size = len(pairs)
-    return math.log(median(pairs.eager[:size]) / median(pairs.compiled[:size]))
-
-
-def _window_ratios(pairs: Pairs) -> list[float]:
-    """The log ratio of each of some equal stretches of a process; of each pair where there are few."""
-    size = len(pairs)
-    count = WINDOWS if size >= 3 * WINDOWS else size // 3 if size >= 15 else size
-    edges = [size * i // count for i in range(count + 1)]
-    return [
-        _log_ratio(Pairs(eager=pairs.eager[a:b], compiled=pairs.compiled[a:b])) for a, b in itertools.pairwise(edges)
-    ]
-
-
 def _deviation(values: Sequence[float]) -> float:
     if len(values) < 2:
         return 0.0
@@ -190,52 +192,14 @@ def _deviation(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def _variances(processes: Sequence[Pairs], rng: random.Random, resamples: int) -> list[float]:
-    """The variance of each process's log ratio; from pairs pooled over processes where one holds few of them."""
-    if resamples and all(len(pairs) >= 10 for pairs in processes):
-        return [_bootstrap_variance(pairs, rng, resamples) for pairs in processes]
-    if all(len(pairs) >= 10 for pairs in processes):
-        return [_deviation(windows) ** 2 / len(windows) for windows in map(_window_ratios, processes)]
+def _variances(processes: Sequence[Pairs]) -> list[float]:
+    """A guess of the variance of each process's log ratio; from pairs pooled over processes where one holds few."""
+    if all(len(pairs) >= FEWEST for pairs in processes):
+        return [_deviation(pairs.windows) ** 2 / len(pairs.windows) for pairs in processes]
     logs = [[math.log(e / c) for e, c in zip(pairs.eager, pairs.compiled, strict=False)] for pairs in processes]
     pooled = math.fsum((len(row) - 1) * _deviation(row) ** 2 for row in logs) / sum(len(row) - 1 for row in logs)
     # a median of normal values varies pi / 2 times as much as their mean
     return [pooled * math.pi / 2 / len(row) for row in logs]
-
-
-def _bootstrap_variance(pairs: Pairs, rng: random.Random, resamples: int) -> float:
-    """Moving-block bootstrap: runs of about n^(1/3) neighbouring pairs are drawn until there are n."""
-    size = len(pairs)
-    run = max(1, round(size ** (1 / 3)))
-    # the variance of many pairs is small and its own error does not matter, so that long series cost no more
-    resamples = max(100, min(resamples, 120_000 // size))
-    starts, draws = range(size - run + 1), -(-size // run)
-    eager, compiled = (_median_of_runs(list(side[:size]), run) for side in (pairs.eager, pairs.compiled))
-    draw = (rng.choices(starts, k=draws) for _ in range(resamples))
-    found = [math.log(eager(drawn) / compiled(drawn)) for drawn in draw]
-    return _deviation(found) ** 2
-
-
-def _median_of_runs(values: Sequence[float], run: int) -> Callable[[Sequence[int]], float]:
-    """A function from the starts of drawn runs to the median of all that they hold."""
-    if len(values) > MOST_PACKED:
-        return lambda drawn: _middle(sorted([x for start in drawn for x in values[start : start + run]]))
-    # how many values lie up to each rank, as one number with 16 bits a rank: adding those of the drawn runs counts the
-    # whole sample at once, in half the time that sorting it takes, with the same median
-    ordered, order = sorted(values), sorted(range(len(values)), key=values.__getitem__)
-    ones = sum(1 << 16 * rank for rank in range(len(values)))
-    steps = dict(zip(order, (ones >> 16 * rank << 16 * rank for rank in range(len(values))), strict=True))
-    counts = [sum(steps[i] for i in range(start, start + run)) for start in range(len(values) - run + 1)]
-
-    def median_of(drawn: Sequence[int]) -> float:
-        total = sum(map(counts.__getitem__, drawn))
-        below = array("H", total.to_bytes(2 * len(values), sys.byteorder))
-        if sys.byteorder == "big":
-            below.reverse()
-        half, is_odd = divmod(len(drawn) * run, 2)
-        high = ordered[bisect_left(below, half + 1)]
-        return high if is_odd else (ordered[bisect_left(below, half)] + high) / 2
-
-    return median_of
 
 
 def _prior_scale(processes: Sequence[Pairs], centre: float) -> float:
@@ -246,7 +210,7 @@ def _prior_scale(processes: Sequence[Pairs], centre: float) -> float:
     stretches of a process, and that of eager between processes.
     """
     apart = min(abs(centre) / 0.1, 1.0)
-    windows = max((_deviation(_window_ratios(pairs)) for pairs in processes if len(pairs) >= 3), default=0.0)
+    windows = max((_deviation(pairs.windows) for pairs in processes if len(pairs) >= 3), default=0.0)
     eager = [math.log(median(pairs.eager)) for pairs in processes]
     return max(LEAST_SPREAD, windows * (0.5 + 0.5 * apart), (max(eager) - min(eager)) * 0.5 * apart)
 
@@ -281,11 +245,10 @@ def _mixture_quantile(weights: Sequence[float], deviations: Sequence[float]) -> 
     """The half width that leaves out 5 % of a mixture of centred normal distributions."""
     whole = math.fsum(weights)
     low, high = 0.0, 10 * max(deviations)
-    for _ in range(50):
+    parts = [(weight, 1 / (sd * math.sqrt(2))) for weight, sd in zip(weights, deviations, strict=True) if sd]
+    for _ in range(40):
         half = (low + high) / 2
-        outside = math.fsum(
-            w * math.erfc(half / (sd * math.sqrt(2))) for w, sd in zip(weights, deviations, strict=True) if sd
-        )
+        outside = sum([weight * math.erfc(half * scale) for weight, scale in parts])
         low, high = (half, high) if outside > (1 - CONFIDENCE) * whole else (low, half)
     return high
 

@@ -95,6 +95,16 @@ class Series:
     seconds: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
+    _sorted: list[float] = field(default_factory=list, repr=False)
+    _sorted_count: int = 0
+
+    def ordered(self) -> list[float]:
+        """The seconds above 0, sorted: what is new is sorted into what was asked for before. Not to be changed."""
+        if self._sorted_count < len(self.seconds):
+            self._sorted += [value for value in self.seconds[self._sorted_count :] if value > 0]
+            self._sorted.sort()
+            self._sorted_count = len(self.seconds)
+        return self._sorted
 
 
 class ProcessStory:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
+from statistics import variance
 
 import pytest
 
-from compilescope.domain import statistics
+from compilescope.domain import resampling, statistics
+from compilescope.domain.resampling import log_ratio_variance, ratio_interval
 from compilescope.domain.statistics import (
     Interval,
     Pairs,
@@ -17,7 +20,6 @@ from compilescope.domain.statistics import (
     disagree,
     expected_half_width,
     quick_interval,
-    ratio_interval,
 )
 
 RECORDED = json.loads((Path(__file__).parent / "series_h200.json").read_text())["series"]
@@ -46,7 +48,7 @@ def test_that_the_estimate_is_the_ratio_of_the_medians():
 def test_that_few_pairs_give_no_interval():
     assert ratio_interval([]) is None
     assert ratio_interval([Pairs(eager=[1.0], compiled=[1.0]), Pairs(eager=[1.0], compiled=[1.0])]) is None
-    assert quick_interval([1.0, 1.0], [1.0, 1.0]) is None
+    assert quick_interval(Pairs(eager=[1.0, 1.0], compiled=[1.0, 1.0])) is None
 
 
 def test_that_a_clear_gain_shows_with_two_calls_a_process():
@@ -166,7 +168,7 @@ def test_that_recorded_pairs_of_processes_agree_on_one_speedup():
 def test_that_the_quick_interval_covers_within_a_process(noisy_process: Callable[..., Pairs]):
     rng = random.Random(16)
 
-    intervals = [quick_interval(p.eager, p.compiled) for p in (noisy_process(rng, ratio=1.2) for _ in range(100))]
+    intervals = [quick_interval(pairs) for pairs in (noisy_process(rng, ratio=1.2) for _ in range(100))]
 
     assert sum(found is not None and found.contains(1.2) for found in intervals) >= 90
 
@@ -205,14 +207,28 @@ def _resampled(what: str, rng: random.Random, slowdown: float = 1.0) -> Interval
     return ratio_interval(drawn, resamples=100)
 
 
-@pytest.mark.parametrize("size", [10, 61, 250, 701])
-def test_that_the_counted_median_of_drawn_runs_is_the_sorted_one(size: int):
-    rng = random.Random(size)
-    # rounded, so that values are equal now and then
-    values = [round(rng.gauss(1.0, 0.01), 3) for _ in range(size)]
+@pytest.mark.parametrize("size", [10, 61, 250])
+def test_that_the_bootstrap_in_arrays_spreads_as_one_written_out_does(size: int, noisy_process: Callable[..., Pairs]):
+    pairs = noisy_process(random.Random(size), blocks=size)
     run = max(1, round(size ** (1 / 3)))
-    median_of = statistics._median_of_runs(values, run)
+    rng = random.Random(18)
+    written_out = []
+    for _ in range(2000):
+        starts = [rng.randrange(size - run + 1) for _ in range(-(-size // run))]
+        sides = ([x for start in starts for x in side[start : start + run]] for side in (pairs.eager, pairs.compiled))
+        one, other = map(statistics.median, sides)
+        written_out.append(math.log(one / other))
 
-    for draws in (1, 2, -(-size // run)):
-        drawn = rng.choices(range(size - run + 1), k=draws)
-        assert median_of(drawn) == statistics.median([x for start in drawn for x in values[start : start + run]])
+    found = log_ratio_variance(pairs.eager, pairs.compiled, random.Random(19), 2000)
+
+    assert found == pytest.approx(variance(written_out), rel=0.15)
+
+
+def test_that_a_long_series_is_drawn_in_parts_with_the_same_result(monkeypatch: pytest.MonkeyPatch):
+    rng = random.Random(20)
+    eager, compiled = ([rng.uniform(1.0, 1.1) for _ in range(50)] for _ in range(2))
+    at_once = log_ratio_variance(eager, compiled, random.Random(21), 40)
+
+    monkeypatch.setattr(resampling, "MOST_VALUES", 300)
+
+    assert log_ratio_variance(eager, compiled, random.Random(21), 40) == pytest.approx(at_once)
