@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QModelIndex, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -61,7 +61,10 @@ class LogPane(QWidget):
     def set_folded(self, is_folded: bool) -> None:
         """Show the header alone."""
         self._body.setVisible(not is_folded)
-        self.setMaximumHeight(self._bar.sizeHint().height() if is_folded else ANY_HEIGHT)
+        self._limit_height()
+
+    def _limit_height(self) -> None:
+        self.setMaximumHeight(ANY_HEIGHT if self._body.isVisibleTo(self) else self._bar.sizeHint().height())
 
     def append(self, run_label: str, at: float, lines: Sequence[bytes]) -> None:
         """Add lines, without their line ends, that a run wrote at the time `at`."""
@@ -235,3 +238,11 @@ class LogPane(QWidget):
     def _restyle(self) -> None:
         self._detail.setFont(self._theme.mono())
         self._empty.setStyleSheet(f"color: {self._theme.tokens.muted}; padding: 24px;")
+
+    # Qt overrides
+
+    def event(self, event: QEvent) -> bool:
+        # the style sheet's font arrives after the header was first measured
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._limit_height()
+        return super().event(event)

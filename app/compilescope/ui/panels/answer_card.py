@@ -92,7 +92,8 @@ class AnswerCard(QFrame):
             self._lines = lines
             self._text.setFixedHeight(lines * spacing)
             words = self._title.sizeHint().height() + WORDS_APART + lines * spacing
-            height = max(words, self._actions.minimumSizeHint().height())
+            beside = self._actions.currentWidget() if self._answer.action else None
+            height = max(words, beside.sizeHint().height() if beside else 0)
             self.setFixedHeight(height + self._margins)
 
     def _follow_activity(self) -> None:
