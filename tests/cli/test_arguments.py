@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.cli import main
-from compilescope.cli.arguments import COMMANDS, choices, parse, workload
+from compilescope.cli.arguments import COMMANDS, choices, measurement, parse, workload
 
 MODEL = "from torch import nn\nclass Model(nn.Module): pass\ndef get_inputs(): return []\n"
 
@@ -51,6 +51,7 @@ def test_that_options_have_the_types_they_look_like() -> None:
 def test_that_the_workload_is_read() -> None:
     words = ["--entry", "net", "--phase", "training", "--precision", "bf16", "--device", "cuda:1", "--train-mode"]
     words += ["--inputs", "x=8,128;16,128", "--inputs", "mask=8", "--arg", "--epochs"]
+    words += ["--grad-mode", "no_grad", "--threads", "4"]
 
     found = workload(parse(["bench", "m.py", *words]), "m.py")
 
@@ -58,6 +59,21 @@ def test_that_the_workload_is_read() -> None:
     assert found.train_mode
     assert found.inputs == {"x": ((8, 128), (16, 128)), "mask": ((8,),)}
     assert found.arguments == ("--epochs",)
+    assert (found.grad_mode, found.threads) == ("no_grad", 4)
+
+
+def test_that_the_measurement_is_read() -> None:
+    found = measurement(parse(["bench", "m.py", "--budget", "3", "--l2-flush"]))
+
+    assert (found.budget_s, found.l2_flush) == (3.0, True)
+
+
+def test_that_a_training_step_is_compiled_as_model_and_as_a_whole() -> None:
+    words = ["--phase", "training", "--scope", "model", "--scope", "step"]
+
+    labels = [config.label for config in choices(parse(["bench", "m.py", *words])).product()]
+
+    assert labels == ["default", "default · whole step"]
 
 
 @pytest.mark.parametrize(
@@ -72,6 +88,9 @@ def test_that_the_workload_is_read() -> None:
         (["bench", "SCRIPT", "--inputs", "x"], "x is not like x=8,128"),
         (["bench", "SCRIPT", "--dynamic", "maybe"], "--dynamic: invalid choice: 'maybe'"),
         (["bench", "SCRIPT", "--budget", "0"], "0 is no time in seconds"),
+        (["bench", "SCRIPT", "--scope", "step"], "--scope step compiles a training step; inference has none."),
+        (["bench", "SCRIPT", "--threads", "0"], "0 is no number of threads"),
+        (["bench", "SCRIPT", "--grad-mode", "grad"], "--grad-mode: invalid choice: 'grad'"),
         (["bench", "SCRIPT", "--timeout", "nan"], "nan is no time in seconds"),
         (["bench", "SCRIPT", "--python", "/no/python"], "there is no Python interpreter /no/python"),
         (["bench", "SCRIPT", "--json", "/no/such/folder/a.json"], "/no/such/folder/a.json cannot be written."),

@@ -144,6 +144,18 @@ def test_that_a_training_step_compares_loss_and_gradients(worker: Worker, mlp: s
     assert {call.direction for call in told.all(e.FirstCall)} == {"step"}
 
 
+def test_that_a_whole_step_is_compiled_with_its_loss_and_its_optimizer(worker: Worker, mlp: str) -> None:
+    told = worker.run(worker.script(mlp), Config(backend="eager", scope="step"), phase="training", budget=0.4)
+
+    run = Run("step", config=Config(), workload=Workload(script="m.py")).apply_all(told.events)
+    lines = {Path(row.event.file or "").name for row in run.story.graph_breaks.values()} if run.story else set()
+    assert told.status == 0, told.log[-2000:]
+    # the break at loss.backward() ends a graph with the loss in it, and the optimizer is a graph of its own
+    assert "training.py" in lines
+    assert {row.function for row in run.processes[0].compiles.values() if row.graphs} >= {"step"}
+    assert {row.verdict for row in told.all(e.Numerics)} == {"match"}
+
+
 def test_that_what_the_script_prints_is_log_and_its_stdin_is_empty(worker: Worker, mlp: str) -> None:
     noise = (
         "import os, sys\nprint('by print')\nos.write(1, b'by write\\n')\nos.system('echo by system')\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ import torch
 from torch import nn
 
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
+from compilescope.worker.clocks import FlushedEventClock, WallClock, clock_for
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Recipe, Side, mean_square
 from compilescope.worker.timing import Plan, Timer, undisturbed
 
+PLAN = Plan(budget_s=0.1, interval=0.01)
 RECIPE = Recipe(
     training=False, precision="fp32", device=torch.device("cpu"), loss=mean_square, optimizer=torch.optim.AdamW
 )
@@ -95,6 +98,44 @@ def test_that_no_garbage_is_collected_while_timing() -> None:
 
     assert seen and not any(seen)
     assert gc.isenabled()
+
+
+class FakeEvent:
+    """A CUDA event by the wall clock."""
+
+    def __init__(self, *, enable_timing: bool) -> None:
+        assert enable_timing
+        self.at = 0.0
+
+    def record(self) -> None:
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, end: FakeEvent) -> float:
+        return (end.at - self.at) * 1e3
+
+
+def test_that_writing_over_the_l2_cache_is_no_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(L2_cache_size=4096))
+    clock = FlushedEventClock(torch.device("cpu"))
+    writes = []
+    monkeypatch.setattr(clock, "_buffer", SimpleNamespace(zero_=lambda: (writes.append(1), spin(2e-3)())))
+    events: list[Event] = []
+    sides = [(Side(name, nn.Module(), spin(1e-3), RECIPE), Inputs()) for name in ("eager", "compiled")]
+
+    Timer(sides, events.append, lambda: 0, clock=clock).run(Plan(budget_s=0.6, interval=0.0))
+
+    rows = [row for row in events if isinstance(row, Samples) and row.measure == "back_to_back"]
+    assert 1e-3 <= min(back_to_back(events, "compiled")) < 3e-3
+    assert len(writes) > sum(sum(row.calls) for row in rows)
+    # a wall clock with the writes in it would say nothing of the calls
+    assert {(row.clock, row.wall_s) for row in rows} == {("cuda_event", ())}
+    assert [row.l2_flush for row in events if isinstance(row, Measured)] == [True]
+
+
+def test_that_the_cpu_has_no_l2_cache_to_flush() -> None:
+    assert isinstance(clock_for(torch.device("cpu"), l2_flush=True), WallClock)
+    assert [row.l2_flush for row in timed(spin(1e-3), spin(1e-3), PLAN) if isinstance(row, Measured)] == [None]
 
 
 def test_that_the_collector_comes_back_after_an_error() -> None:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import compilescope
-from compilescope.domain.config import Choices, OptionValue
+from compilescope.domain.config import SCOPES, Choices, OptionValue
 from compilescope.domain.errors import UsageError
-from compilescope.domain.workload import PHASES, PRECISIONS, Workload
+from compilescope.domain.workload import GRAD_MODES, PHASES, PRECISIONS, Measurement, Workload
 from compilescope.engine.request import default_python
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -51,12 +51,15 @@ def choices(arguments: argparse.Namespace) -> Choices:
     deaf = [backend for backend in arguments.backend or () if backend != "inductor"]
     if arguments.option and deaf:
         raise UsageError(f"--option is for the backend inductor; {deaf[0]} has no options.", hint="Leave one out.")
+    if "step" in (arguments.scope or ()) and arguments.phase != "training":
+        raise UsageError("--scope step compiles a training step; inference has none.", hint="Add --phase training.")
     return Choices(
         modes=tuple(arguments.mode or ("default",)),
         dynamics=tuple(SWITCHES[word] for word in arguments.dynamic or ("auto",)),
         fullgraphs=tuple(bool(SWITCHES[word]) for word in arguments.fullgraph or ("off",)),
         backends=tuple(arguments.backend or ("inductor",)),
         options=dict(arguments.option) if arguments.option else None,
+        scopes=tuple(arguments.scope or ("model",)),
     )
 
 
@@ -71,7 +74,14 @@ def workload(arguments: argparse.Namespace, script: str) -> Workload:
         train_mode=arguments.train_mode,
         arguments=tuple(arguments.arg or ()),
         inputs=dict(arguments.inputs) if arguments.inputs else None,
+        grad_mode=arguments.grad_mode,
+        threads=arguments.threads,
     )
+
+
+def measurement(arguments: argparse.Namespace) -> Measurement:
+    """How every configuration is measured."""
+    return Measurement(budget_s=arguments.budget, l2_flush=arguments.l2_flush)
 
 
 def _window_parser() -> Parser:
@@ -127,6 +137,10 @@ def _add_workload(parser: Parser) -> None:
     )
     group.add_argument("--train-mode", action="store_true", help="inference with the module in training mode")
     group.add_argument(
+        "--grad-mode", choices=GRAD_MODES, default="inference_mode", help="how inference does without gradients"
+    )
+    group.add_argument("--threads", metavar="NUMBER", type=_count, help="threads on the CPU; default: torch's choice")
+    group.add_argument(
         "--inputs", metavar="NAME=8,128[;16,128…]", action="append", type=_inputs, help="sizes; several make a sweep"
     )
     group.add_argument("--arg", metavar="WORD", action="append", help="one word of the script's own command line")
@@ -139,6 +153,12 @@ def _add_configurations(parser: Parser) -> None:
     group.add_argument("--fullgraph", choices=("on", "off"), action="append")
     group.add_argument("--backend", metavar="BACKEND", action="append", help="inductor, aot_eager, eager …")
     group.add_argument(
+        "--scope",
+        choices=SCOPES,
+        action="append",
+        help="in training: compile the model (default), or the step: forward, loss, backward and optimizer",
+    )
+    group.add_argument(
         "--option", metavar="KEY=VALUE", action="append", type=_option, help="torch.compile(options=…), not with --mode"
     )
 
@@ -150,6 +170,9 @@ def _add_measurement(parser: Parser) -> None:
     )
     group.add_argument(
         "--timeout", metavar="SECONDS", type=_seconds, default=900.0, help="limit for each configuration (900)"
+    )
+    group.add_argument(
+        "--l2-flush", action="store_true", help="on CUDA: write over the L2 cache before each call, untimed"
     )
     group.add_argument("--cache", choices=("fresh", "mine"), default="fresh", help="compiler caches: fresh, or yours")
 
@@ -207,6 +230,12 @@ def _seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is no time in seconds")
     return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is no number of threads")
+    return int(text)
 
 
 def _inputs(text: str) -> tuple[str, tuple[tuple[int, ...], ...]]:

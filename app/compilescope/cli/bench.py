@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from compilescope.cli.arguments import choices, workload
+from compilescope.cli.arguments import choices, measurement, workload
 from compilescope.cli.baseline import is_held, read_baseline
 from compilescope.cli.files import Files, check_writable
 from compilescope.cli.progress import Progress
@@ -22,7 +22,6 @@ from compilescope.domain.errors import UsageError
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.scan import scan
-from compilescope.domain.workload import Measurement
 from compilescope.engine.feed import LogLines, RunEvents, RunStarted
 from compilescope.engine.request import RunRequest, new_run_id
 from compilescope.engine.supervisor import Supervisor, forget
@@ -75,7 +74,7 @@ def _requests(arguments: argparse.Namespace) -> list[RunRequest]:
         RunRequest(
             config=config,
             workload=workload(arguments, script),
-            measurement=Measurement(budget_s=arguments.budget),
+            measurement=measurement(arguments),
             timeout_s=arguments.timeout,
             cache=arguments.cache,
             python=arguments.python,

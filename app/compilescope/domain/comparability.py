@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
+from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 
 
@@ -34,6 +35,8 @@ def _facts(run: Run) -> dict[str, str]:
         "The phase": asked.phase,
         "The precision": asked.precision,
         "Training mode": "on" if asked.train_mode else "off",
+        "The mode without gradients": asked.grad_mode if asked.phase == "inference" else "",
+        "The L2 cache between calls": {True: "flushed", False: "left as it is", None: ""}[measure(run).l2_flush],
         "The input": ", ".join(inputs),
         "The device": (machine.device if machine else None) or (found.device if found else None) or asked.device or "",
         "The processor": (machine.cpu or "") if machine else "",

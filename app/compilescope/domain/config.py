@@ -6,9 +6,11 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 OptionValue = str | int | float | bool
+Scope = Literal["model", "step"]
+SCOPES: tuple[Scope, ...] = ("model", "step")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +19,7 @@ class Config:
 
     `mode` and `options` exclude each other, as in torch itself.
     `dynamic`: None = auto, True = on, False = off.
+    `scope`: what is compiled in training: the model, or the step as a whole: forward, loss, backward and optimizer.
     """
 
     backend: str = "inductor"
@@ -24,6 +27,7 @@ class Config:
     options: Mapping[str, OptionValue] | None = None
     dynamic: bool | None = None
     fullgraph: bool = False
+    scope: Scope = "model"
 
     @property
     def label(self) -> str:
@@ -40,12 +44,15 @@ class Config:
             parts.append("dynamic" if self.dynamic else "static")
         if self.fullgraph:
             parts.append("fullgraph")
+        if self.scope == "step":
+            parts.append("whole step")
         return " · ".join(parts)
 
     @property
     def snippet(self) -> str:
         """The line of code that makes this configuration."""
-        arguments = ["model"]
+        is_step = self.scope == "step"
+        arguments = ["step" if is_step else "model"]
         if self.backend != "inductor":
             arguments.append(f"backend={json.dumps(self.backend)}")
         if self.mode not in (None, "default"):
@@ -56,7 +63,8 @@ class Config:
             arguments.append(f"dynamic={self.dynamic}")
         if self.fullgraph:
             arguments.append("fullgraph=True")
-        return f"model = torch.compile({', '.join(arguments)})"
+        note = "  # forward, loss, backward and optimizer.step() in one function" if is_step else ""
+        return f"{arguments[0]} = torch.compile({', '.join(arguments)}){note}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -65,6 +73,7 @@ class Config:
             "options": dict(self.options) if self.options else None,
             "dynamic": self.dynamic,
             "fullgraph": self.fullgraph,
+            "scope": self.scope,
         }
 
     @classmethod
@@ -75,6 +84,7 @@ class Config:
             options=value.get("options") or None,
             dynamic=value.get("dynamic"),
             fullgraph=bool(value.get("fullgraph", False)),
+            scope=value.get("scope") or "model",
         )
 
 
@@ -87,13 +97,14 @@ class Choices:
     fullgraphs: Sequence[bool] = (False,)
     backends: Sequence[str] = ("inductor",)
     options: Mapping[str, OptionValue] | None = field(default=None)
+    scopes: Sequence[Scope] = ("model",)
 
     def product(self) -> list[Config]:
         """Every configuration once, in the order the options were given."""
         modes: Sequence[str | None] = (None,) if self.options else self.modes
         configs: list[Config] = []
-        for backend, mode, dynamic, fullgraph in itertools.product(
-            self.backends, modes, self.dynamics, self.fullgraphs
+        for backend, mode, dynamic, fullgraph, scope in itertools.product(
+            self.backends, modes, self.dynamics, self.fullgraphs, self.scopes
         ):
             # torch accepts modes for inductor only
             config = Config(
@@ -102,6 +113,7 @@ class Choices:
                 options=self.options,
                 dynamic=dynamic,
                 fullgraph=fullgraph,
+                scope=scope,
             )
             # one name for one thing: a mode that is not given is the default mode
             if config.label not in (known.label for known in configs):

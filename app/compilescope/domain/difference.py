@@ -102,6 +102,7 @@ def _settings(config: Config) -> dict[str, str]:
         "mode": config.mode or "default",
         "dynamic": words[config.dynamic],
         "fullgraph": words[config.fullgraph],
+        "compiled": "the whole step" if config.scope == "step" else "the model",
         **options,
     }
 

@@ -342,11 +342,15 @@ class Void(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Event):
-    """Timing of one shape has ended. `stop`: interval or budget."""
+    """Timing of one shape has ended. `stop`: interval or budget.
+
+    `l2_flush`: whether the L2 cache was written over before each call; None where there is none to flush.
+    """
 
     type: ClassVar[str] = "measured"
     shape: int = 0
     stop: str = "budget"
+    l2_flush: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

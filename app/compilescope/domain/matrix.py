@@ -39,8 +39,16 @@ def matrix(
     return [
         Row(config=config, workload=own, label=labelled(config.label, own, varying))
         for own in workloads
-        for config in configs
+        for config in _possible(configs, own.phase)
     ]
+
+
+def _possible(configs: Sequence[Config], phase: Phase) -> list[Config]:
+    """Inference has no step that could be compiled as a whole, so the model is."""
+    if phase == "training":
+        return list(configs)
+    found = [replace(config, scope="model") for config in configs]
+    return list({config.label: config for config in found}.values())
 
 
 def varying_parts(workloads: Iterable[Workload]) -> tuple[str, ...]:

@@ -72,6 +72,7 @@ class Measures:
     process_speedups: tuple[tuple[str, Interval], ...] = ()
     processes_disagree: bool | None = None
     stopped_by: str | None = None
+    l2_flush: bool | None = None
     void_blocks: int = 0
     eager_first_call_s: float | None = None
     cold_first_call_s: float | None = None
@@ -144,6 +145,7 @@ def _measure(run: Run) -> Measures:
         process_speedups=_process_speedups(by_process),
         processes_disagree=statistics.disagree(pairs),
         stopped_by=_stopped_by(processes),
+        l2_flush=next((p.measured[0].l2_flush for p in processes if 0 in p.measured), None),
         void_blocks=sum(len({row.block for row in p.voids}) for p in processes),
         eager_first_call_s=_first_call(run.story, EAGER),
         cold_first_call_s=cold,

@@ -140,6 +140,8 @@ def _workload(run: Run) -> dict[str, Any]:
         "precision": (found.precision if found else None) or asked.precision,
         "device": (found.device if found else None) or asked.device,
         "train_mode": asked.train_mode,
+        "grad_mode": asked.grad_mode if asked.phase == "inference" else None,
+        "threads": asked.threads,
         "inputs": [
             {"name": row.name, "shape": None if row.shape is None else list(row.shape), "dtype": row.dtype}
             for row in (found.inputs if found else ())
@@ -234,6 +236,7 @@ def _timing(measures: Measures) -> dict[str, Any]:
         "processes_disagree": measures.processes_disagree,
         "void_blocks": measures.void_blocks,
         "stopped_by": measures.stopped_by,
+        "l2_flush": measures.l2_flush,
     }
 
 

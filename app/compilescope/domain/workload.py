@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -73,18 +74,22 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """How long and how surely to measure. Seconds, except `interval`, a half width relative to the speedup."""
+    """How long and how surely to measure. Seconds, except `interval`, a half width relative to the speedup.
+
+    `l2_flush`: whether a CUDA device's L2 cache is written over before each call, outside of the time.
+    """
 
     budget_s: float = 10.0
     interval: float = 0.01
     seed: int = 0
+    l2_flush: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {"budget_s": self.budget_s, "interval": self.interval, "seed": self.seed}
+        return dataclasses.asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Measurement:
-        known = {key: value[key] for key in ("budget_s", "interval", "seed") if key in value}
+        known = {field.name: value[field.name] for field in dataclasses.fields(cls) if field.name in value}
         return cls(**known)
 
 

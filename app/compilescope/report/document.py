@@ -230,6 +230,8 @@ def _workload_facts(runs: Sequence[Run], measurement: Measurement | None) -> lis
         ("Precision", ", ".join(dict.fromkeys(run.workload.precision for run in runs))),
         ("Device", (found.device if found else None) or asked.device or ""),
         ("Module mode", "training" if asked.train_mode or asked.phase == "training" else "eval"),
+        ("Inference without gradients by", asked.grad_mode if asked.phase == "inference" else ""),
+        ("Threads asked for", str(asked.threads or "")),
         ("Arguments", " ".join(asked.arguments)),
     ]
     if found:

@@ -46,8 +46,11 @@ def _workload_arguments(workload: Workload, measurement: Measurement | None) -> 
     for name, sizes in (workload.inputs or {}).items():
         found += ["--inputs", f"{name}={';'.join(','.join(map(str, size)) for size in sizes)}"]
     found += ["--train-mode"] if workload.train_mode else []
+    found += ["--grad-mode", workload.grad_mode] if workload.grad_mode != "inference_mode" else []
+    found += ["--threads", str(workload.threads)] if workload.threads else []
     found += [part for word in workload.arguments for part in ("--arg", word)]
-    found += ["--budget", f"{measurement.budget_s:g}"] if measurement else []
+    if measurement:
+        found += ["--budget", f"{measurement.budget_s:g}", *["--l2-flush"] * measurement.l2_flush]
     return found
 
 
@@ -56,8 +59,9 @@ def _product_arguments(configs: Sequence[Config]) -> list[str] | None:
     modes = list(dict.fromkeys(config.mode or "default" for config in configs))
     dynamics = list(dict.fromkeys(config.dynamic for config in configs))
     fullgraphs = list(dict.fromkeys(config.fullgraph for config in configs))
-    product = set(itertools.product(modes, dynamics, fullgraphs))
-    if product != {(config.mode or "default", config.dynamic, config.fullgraph) for config in configs}:
+    scopes = list(dict.fromkeys(config.scope for config in configs))
+    product = set(itertools.product(modes, dynamics, fullgraphs, scopes))
+    if product != {(config.mode or "default", config.dynamic, config.fullgraph, config.scope) for config in configs}:
         return None
     first = configs[0]
     found = ["--backend", first.backend] if first.backend != "inductor" else []
@@ -67,6 +71,7 @@ def _product_arguments(configs: Sequence[Config]) -> list[str] | None:
         found += [part for mode in modes for part in ("--mode", mode)]
     found += [part for value in dynamics for part in ("--dynamic", _SWITCH[value])] if dynamics != [None] else []
     found += [part for value in fullgraphs for part in ("--fullgraph", _SWITCH[value])] if any(fullgraphs) else []
+    found += [part for value in scopes for part in ("--scope", value)] if scopes != ["model"] else []
     return found
 
 
@@ -78,13 +83,15 @@ def method_sentences(comparison: Comparison) -> list[str]:
     """What the numbers mean and how they came about."""
     measured = [measure(run) for run in comparison.runs]
     clocks = {found.clock for found in measured if found.clock}
-    clock = "CUDA events around each block" if clocks == {"cuda_event"} else "the wall clock"
+    flushed = any(found.l2_flush for found in measured)
+    where = "each call" if flushed else "each block"
+    clock = f"CUDA events around {where}" if clocks == {"cuda_event"} else "the wall clock"
     return [
         "Each configuration runs in two processes of its own, one after the other: the cold one starts with an empty "
         "compile cache and pays the full first call, the warm one shows what the cache gives back. Both are measured.",
         "Eager and compiled are separate copies of the model, timed in turn in alternating blocks in the same process, "
-        f"after warm-up, by {clock}. The figure compared is the time per call, back to back: what a training loop or "
-        "a busy server gets.",
+        f"after warm-up, by {clock}. {_what_a_call_is(measured)}",
+        *_work_sentences(comparison.runs),
         "The speedup is the ratio of medians. Its 95 % interval takes in the spread between blocks and that between "
         "the two processes. “Faster” and “slower” are said only where the interval excludes 1 and the estimate lies "
         f"beyond a noise floor of {units.percent(comparison.noise_floor)}; else there is no measurable difference.",
@@ -92,6 +99,41 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "float64 reference where one can be made.",
         "Break-even is the first call’s cost over the time that a compiled call saves.",
     ]
+
+
+def _what_a_call_is(measured: Sequence[Measures]) -> str:
+    if any(found.l2_flush for found in measured):
+        return (
+            "The L2 cache was written over before each call, outside of the time: the figure compared is the time of a "
+            "call that finds its data in the device's memory and not in the cache."
+        )
+    text = "The figure compared is the time per call, back to back: what a training loop or a busy server gets."
+    cached = any(found.l2_flush is False for found in measured)
+    return text + (" The L2 cache was not flushed between calls." if cached else "")
+
+
+def _work_sentences(runs: Sequence[Run]) -> Iterator[str]:
+    """What one call is, and how it was made."""
+    workloads = [run.workload for run in runs]
+    if any(work.phase == "training" for work in workloads):
+        yield _training_sentence([run for run in runs if run.workload.phase == "training"])
+    modes = dict.fromkeys(work.grad_mode for work in workloads if work.phase == "inference")
+    if modes:
+        yield f"Inference runs under {' or '.join(f'torch.{mode}()' for mode in modes)}."
+    threads = dict.fromkeys(str(work.threads) for work in workloads if work.threads)
+    if threads:
+        yield f"torch was held to this number of threads on the CPU: {', '.join(threads)}."
+
+
+def _training_sentence(runs: Sequence[Run]) -> str:
+    text = "A call in training is a step: zero_grad, forward, loss, backward and optimizer"
+    text += ", in fp16 with a gradient scaler." if any(run.workload.precision == "fp16" for run in runs) else "."
+    whole, some = [run.config.scope == "step" for run in runs], "The configurations named “whole step” compile"
+    if all(whole):
+        some = "What is compiled is"
+    if not any(whole):
+        return f"{text} What is compiled is the model, with its backward pass; loss and optimizer run eager."
+    return f"{text} {some} the step as one function, without zero_grad: model, loss and optimizer."
 
 
 def not_checked(comparison: Comparison) -> list[str]:

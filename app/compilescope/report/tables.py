@@ -22,12 +22,12 @@ WIDTH = 100
 _SUMMARY = ("median", "p05", "p95", "samples")
 CSV_PATHS = (
     *("id", "label", "outcome", "verdict.kind", "verdict.summary"),
-    *(f"config.{name}" for name in ("backend", "mode", "options", "dynamic", "fullgraph")),
+    *(f"config.{name}" for name in ("backend", "mode", "options", "dynamic", "fullgraph", "scope")),
     "timing.clock",
     *(f"timing.eager_ms.{name}" for name in _SUMMARY),
     *(f"timing.compiled_ms.{name}" for name in _SUMMARY),
     *(f"timing.speedup.{name}" for name in ("value", "low", "high", "confidence")),
-    *("timing.stopped_by", "timing.processes_disagree", "timing.void_blocks"),
+    *("timing.stopped_by", "timing.processes_disagree", "timing.void_blocks", "timing.l2_flush"),
     *(f"timing.eager_latency_ms.{name}" for name in _SUMMARY),
     *(f"timing.compiled_latency_ms.{name}" for name in _SUMMARY),
     *("timing.eager_gpu_busy_ms", "timing.compiled_gpu_busy_ms", "timing.launch_bound"),

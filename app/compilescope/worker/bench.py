@@ -19,6 +19,7 @@ from compilescope.worker import compiling, environment, memory, noise, setting
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
 from compilescope.worker.check import SLOW_CALL_S, Checker
+from compilescope.worker.clocks import clock_for
 from compilescope.worker.entries import choose, seed_all
 from compilescope.worker.environment import attempt
 from compilescope.worker.errors import WorkerError
@@ -122,12 +123,7 @@ class Bench:
                 "Here that is undone, and the whole model is compiled.",
                 hint="The numbers are those of torch.compile on the whole model.",
             )
-        if self._workload.precision == "tf32" and self._device.type == "cpu":
-            yield Warning(
-                code="tf32_on_cpu",
-                message="TF32 is a format of NVIDIA GPUs: on the CPU this is fp32.",
-                hint="Choose a CUDA device, or bf16.",
-            )
+        yield from setting.doubts(self._workload, self._job.measurement, self._device)
         if self._pair.copies == SHARED:
             yield Warning(
                 code="shared_model",
@@ -149,10 +145,22 @@ class Bench:
             self._emit(environment.collect(self._workload.device, choices=True))
             self._capture.install()
             self._capture.describe(self._pair.compiled)
-            call = compiling.compile_model(self._pair.compiled, self._config)
-            self._compiled = Side("compiled", self._pair.compiled, call, self._work)
+            self._compiled = self._second_side()
             self._eager.release()
             self._first_call(self._compiled)
+
+    def _load_compiler(self) -> None:
+        for caution in compiling.cautions(self._config, self._device):
+            self._emit(caution)
+        compiling.preload()
+        self._emit(environment.collect(self._workload.device, choices=True))
+
+    def _second_side(self) -> Side:
+        """What is compiled; to calibrate, the second model as it is."""
+        model = self._pair.compiled
+        if self._job.task == "calibrate":
+            return Side("compiled", model, model, self._work)
+        return compiling.compiled_side(model, self._config, self._work)
 
     def _first_call(self, side: Side) -> None:
         inputs = side.take(self._inputs)
@@ -230,12 +238,13 @@ class Bench:
         before = noise.look(self._device)
         self._emit(before)
         block = 0
+        clock = clock_for(self._device, l2_flush=self._job.measurement.l2_flush)
         budget = self._job.measurement.budget_s / len(self._sizes)
         for shape, sizes in enumerate(self._sizes):
             if shape:
                 self._take_shape(shape, sizes)
             sides = [(side, self._fixed[side.name]) for side in (self._eager, self._compiled)]
-            timer = Timer(sides, self._emit, lambda: self._capture.compiles_seen, first_block=block)
+            timer = Timer(sides, self._emit, lambda: self._capture.compiles_seen, first_block=block, clock=clock)
             timer.run(Plan(budget_s=budget, interval=self._job.measurement.interval, shape=shape))
             block = timer.next_block
         after = noise.look(self._device)

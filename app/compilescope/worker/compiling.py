@@ -11,6 +11,7 @@ from torch import nn
 
 from compilescope.domain.config import Config, OptionValue
 from compilescope.domain.events import Warning
+from compilescope.worker.steps import Recipe, Side
 
 
 def preload() -> None:
@@ -19,8 +20,21 @@ def preload() -> None:
     import torch._inductor.compile_fx  # noqa: F401
 
 
-def compile_model(model: nn.Module, config: Config, extra: Mapping[str, OptionValue] | None = None) -> Any:
-    """The compiled wrapper of a model; nothing is compiled before its first call."""
+def compiled_side(
+    model: nn.Module, config: Config, recipe: Recipe, extra: Mapping[str, OptionValue] | None = None
+) -> Side:
+    """The compiled side of a model: the model is compiled, or its whole training step, as the configuration says."""
+
+    def compiled(work: Any) -> Any:
+        return compile_callable(work, config, extra)
+
+    if config.scope == "step" and recipe.training:
+        return Side("compiled", model, model, recipe, compile_step=compiled)
+    return Side("compiled", model, compiled(model), recipe)
+
+
+def compile_callable(work: Any, config: Config, extra: Mapping[str, OptionValue] | None = None) -> Any:
+    """The compiled wrapper of a model or function; nothing is compiled before its first call."""
     arguments: dict[str, Any] = {
         "backend": config.backend,
         "dynamic": config.dynamic,
@@ -30,7 +44,7 @@ def compile_model(model: nn.Module, config: Config, extra: Mapping[str, OptionVa
         arguments["options"] = {**_mode_options(config), **(config.options or {}), **(extra or {})}
     elif config.mode is not None:
         arguments["mode"] = config.mode
-    return torch.compile(model, **arguments)
+    return torch.compile(work, **arguments)
 
 
 def _mode_options(config: Config) -> dict[str, Any]:

@@ -121,8 +121,11 @@ def widened_inputs(inputs: Inputs) -> Inputs:
 
 
 def widened_recipe(recipe: Recipe) -> Recipe:
-    """The same work without autocast, and without inference mode, in which compound operations are not taken apart."""
-    return dataclasses.replace(recipe, precision="fp32", grad_mode="no_grad")
+    """The same work without autocast, and without inference mode, in which compound operations are not taken apart.
+
+    And without the optimizer, whose state would take as much memory again.
+    """
+    return dataclasses.replace(recipe, precision="fp32", grad_mode="no_grad", optimizer=None)
 
 
 def attempted(make: Callable[[], Any]) -> Any:

@@ -14,7 +14,7 @@ from compilescope.worker import reference
 from compilescope.worker.accuracy import Accuracy, accuracy
 from compilescope.worker.allowance import Allowance
 from compilescope.worker.check import COMMON_SCALE, Call, Checker, Outcome, perform, stateful, twin
-from compilescope.worker.compiling import compile_model
+from compilescope.worker.compiling import compiled_side
 from compilescope.worker.models import copy_state, state
 from compilescope.worker.models import duplicate as duplicate_model
 from compilescope.worker.reference import NoReferenceError
@@ -63,8 +63,8 @@ class Rerun:
         """The call with the model compiled by another backend, which draws eager's random numbers."""
         model = self._restored(checker)
         with self._pause(), _eager_s_random_numbers():
-            wrapper = compile_model(model, Config(backend=backend, dynamic=self._config.dynamic))
-            return perform(Side("compiled", model, wrapper, self._eager.recipe), call)
+            config = Config(backend=backend, dynamic=self._config.dynamic, scope=self._config.scope)
+            return perform(compiled_side(model, config, self._eager.recipe), call)
 
     def draws(self, checker: Checker) -> bool:
         """Whether the compiled model draws other random numbers than eager."""
@@ -74,8 +74,8 @@ class Rerun:
         one, two = (perform(twin(self._eager, self._restored(checker)), call) for _ in range(2))
         if self.draws(checker):
             model = self._restored(checker)
-            wrapper = compile_model(model, self._config, {"fallback_random": True})
-            compiled = perform(Side("compiled", model, wrapper, self._eager.recipe), call)
+            side = compiled_side(model, self._config, self._eager.recipe, {"fallback_random": True})
+            compiled = perform(side, call)
         else:
             with stateful(self._eager.recipe):
                 copy_state(self._restored(checker), self._compiled.model)
@@ -87,11 +87,10 @@ class Rerun:
         return Trial(eagers=(one, two), compiled=compiled, truth=truth)
 
     def _exact(self, checker: Checker, call: Call) -> Outcome:
-        """The call in double precision, without the optimizer, whose state would take as much memory again."""
+        """The call in double precision."""
         reference.need_room(self._eager.recipe, self._eager.model, call.inputs, self._eager.peak_bytes)
         model = self._restored(checker).double()
         exact = twin(self._eager, model, reference.widened_recipe(self._eager.recipe))
-        exact.optimizer = None
         model.zero_grad(set_to_none=True)
         inputs = reference.widened_inputs(call.inputs)
         outcome: Outcome = reference.attempted(lambda: perform(exact, Call(inputs=inputs, seed=call.seed)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 
-from compilescope.domain.workload import Workload
+from compilescope.domain.events import Warning
+from compilescope.domain.workload import Measurement, Workload
 from compilescope.worker.environment import attempt
 from compilescope.worker.errors import WorkerError
 
@@ -18,6 +21,25 @@ def apply(workload: Workload) -> None:
     if workload.precision == "tf32":
         torch.set_float32_matmul_precision("high")
         torch.backends.cudnn.allow_tf32 = True
+
+
+def doubts(workload: Workload, measurement: Measurement, device: torch.device) -> Iterator[Warning]:
+    """What was asked for and means nothing on this device."""
+    if device.type != "cpu":
+        return
+    if workload.precision == "tf32":
+        yield Warning(
+            code="tf32_on_cpu",
+            message="TF32 is a format of NVIDIA GPUs: on the CPU this is fp32.",
+            hint="Choose a CUDA device, or bf16.",
+        )
+    if measurement.l2_flush:
+        yield Warning(
+            code="l2_flush_on_cpu",
+            message="The L2 cache was not flushed: on a CPU calls are timed in blocks, and a write between two calls "
+            "would be part of the time.",
+            hint="Choose a CUDA device, or leave the flush out.",
+        )
 
 
 def choose_device(name: str | None) -> torch.device:

@@ -14,6 +14,7 @@ from torch import nn
 from compilescope.domain.workload import Workload
 from compilescope.worker.errors import WorkerError
 from compilescope.worker.inputs import Inputs, duplicate, leaves
+from compilescope.worker.training import Step, training_step, with_loss
 
 Call = Callable[..., Any]
 _AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -27,7 +28,8 @@ class Recipe:
     precision: str
     device: torch.device
     loss: Callable[[Any], torch.Tensor]
-    optimizer: Callable[[Any], torch.optim.Optimizer]
+    # None where a step shall leave the parameters as they are
+    optimizer: Callable[[Any], torch.optim.Optimizer] | None
     grad_mode: str = "inference_mode"
 
     @classmethod
@@ -45,20 +47,27 @@ class Recipe:
         """The mode that inference runs in."""
         return torch.no_grad() if self.grad_mode == "no_grad" else torch.inference_mode()
 
-    def autocast(self) -> contextlib.AbstractContextManager[Any]:
-        dtype = _AUTOCAST.get(self.precision)
-        if dtype is None:
-            return contextlib.nullcontext()
-        return torch.autocast(self.device.type, dtype=dtype)
+    @property
+    def autocast_type(self) -> torch.dtype | None:
+        """The type that autocast computes in; None where it is off."""
+        return _AUTOCAST.get(self.precision)
 
 
 class Side:
     """One model with what it needs to run: eager or compiled.
 
-    `call` may be the compiled wrapper of `model`; the state is the model's.
+    `call` may be the compiled wrapper of `model`; the state is the model's. `compile_step`: makes the whole training
+    step the thing that is compiled.
     """
 
-    def __init__(self, name: str, model: nn.Module, call: Call, recipe: Recipe) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: nn.Module,
+        call: Call,
+        recipe: Recipe,
+        compile_step: Callable[[Step], Step] | None = None,
+    ) -> None:
         self.name = name
         self.model = model
         self.call = call
@@ -71,12 +80,15 @@ class Side:
         self.peak_bytes: int | None = None
         if recipe.training:
             self._prepare_training()
+            forward = with_loss(call, recipe.loss, recipe.device.type, recipe.autocast_type)
+            step = training_step(forward, self.optimizer, self.scaler)
+            self._train = compile_step(step) if compile_step else step
 
     def _prepare_training(self) -> None:
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        if parameters:
+        if parameters and self.recipe.optimizer is not None:
             self.optimizer = self.recipe.optimizer(parameters)
-        if self.recipe.precision == "fp16":
+        if self.recipe.precision == "fp16" and self.optimizer is not None:
             self.scaler = torch.amp.GradScaler(self.recipe.device.type)
 
     @contextlib.contextmanager
@@ -102,9 +114,10 @@ class Side:
         if self.recipe.training:
             return lambda: self._step(inputs)
         call, args, kwargs = self.call, inputs.args, inputs.kwargs
-        if self.recipe.precision not in _AUTOCAST:
+        dtype = self.recipe.autocast_type
+        if dtype is None:
             return lambda: call(*args, **kwargs)
-        autocast = self.recipe.autocast()
+        autocast = torch.autocast(self.recipe.device.type, dtype=dtype)
 
         def cast() -> Any:
             with autocast:
@@ -115,22 +128,8 @@ class Side:
     def _step(self, inputs: Inputs) -> Any:
         if self.optimizer is not None:
             self.optimizer.zero_grad(set_to_none=True)
-        with self.recipe.autocast():
-            output = self.call(*inputs.args, **inputs.kwargs)
-            loss = self.recipe.loss(output)
-        self.last_loss = loss.detach()
-        self._update(loss)
+        output, self.last_loss = self._train(*inputs.args, **inputs.kwargs)
         return output
-
-    def _update(self, loss: torch.Tensor) -> None:
-        if self.scaler is None or self.optimizer is None:
-            loss.backward()  # type: ignore[no-untyped-call]
-            if self.optimizer is not None:
-                self.optimizer.step()
-            return
-        self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
 
     def gradients(self) -> dict[str, torch.Tensor | None]:
         """The gradients that the last step left."""
@@ -159,9 +158,11 @@ class Side:
 
 def mean_square(output: Any) -> torch.Tensor:
     """The default loss: the mean of squares of the floating-point outputs, at least in fp32: fp16 could overflow."""
+    # the usual case apart: compilers cannot follow every walk through containers
+    found = [output] if isinstance(output, torch.Tensor) else [leaf for _, leaf in leaves(output, "output")]
     parts = [
         _at_least_single(torch.view_as_real(leaf) if leaf.is_complex() else leaf).square().mean()
-        for _, leaf in leaves(output, "output")
+        for leaf in found
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad and (leaf.is_floating_point() or leaf.is_complex())
     ]
     if not parts:

@@ -15,6 +15,7 @@ import torch
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
 from compilescope.domain.statistics import expected_half_width
 from compilescope.worker.blocks import Block, joined
+from compilescope.worker.clocks import Clock, clock_for
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Side
 
@@ -65,12 +66,12 @@ class Timer:
         emit: Callable[[Event], None],
         compiles_seen: Callable[[], int],
         first_block: int = 0,
+        clock: Clock | None = None,
     ) -> None:
         self._timed = [Timed(side=side, call=side.bound(inputs)) for side, inputs in sides]
         self._emit = emit
         self._compiles_seen = compiles_seen
-        self._on_cuda = sides[0][0].recipe.device.type == "cuda"
-        self._clock = "cuda_event" if self._on_cuda else "wall"
+        self._clock = clock or clock_for(sides[0][0].recipe.device, l2_flush=False)
         self._block = first_block
         self._told = first_block
         self._shape = 0
@@ -81,6 +82,15 @@ class Timer:
     def next_block(self) -> int:
         return self._block
 
+    @property
+    def _l2_flush(self) -> bool | None:
+        return self._clock.flushes if self._clock.name == "cuda_event" else None
+
+    @property
+    def _shows_wall(self) -> bool:
+        """Whether the wall clock tells of calls alone, beside a clock of the device's."""
+        return self._clock.name != "wall" and not self._clock.flushes
+
     def run(self, plan: Plan) -> None:
         """Time until the interval is narrow enough or the budget is spent."""
         self._shape = plan.shape
@@ -88,7 +98,7 @@ class Timer:
             for timed in self._timed:
                 self._calibrate(timed)
             stop = self._back_to_back(plan, plan.budget_s * (1 - LATENCY_SHARE))
-            self._emit(Measured(shape=plan.shape, stop=stop))
+            self._emit(Measured(shape=plan.shape, stop=stop, l2_flush=self._l2_flush))
             self._latency(plan.budget_s * LATENCY_SHARE)
 
     def _calibrate(self, timed: Timed) -> None:
@@ -169,23 +179,7 @@ class Timer:
                 series.append(block.seconds)
 
     def _time(self, timed: Timed, calls: int) -> Block:
-        call, rounds = timed.call, range(calls)
-        if not self._on_cuda:
-            began = perf_counter()
-            for _ in rounds:
-                call()
-            took = (perf_counter() - began) / calls
-            return Block(seconds=took, wall_s=took, calls=calls)
-        start, end = _event(), _event()
-        timed.side.synchronize()
-        began = perf_counter()
-        start.record()
-        for _ in rounds:
-            call()
-        end.record()
-        timed.side.synchronize()
-        wall = (perf_counter() - began) / calls
-        return Block(seconds=start.elapsed_time(end) / 1e3 / calls, wall_s=wall, calls=calls)
+        return self._clock.time(timed.call, calls, timed.side.synchronize)
 
     def _tell(self) -> None:
         for timed in self._timed:
@@ -200,9 +194,9 @@ class Timer:
             shape=self._shape,
             block=block,
             measure=measure,
-            clock=self._clock if measure == "back_to_back" else "wall",
+            clock=self._clock.name if measure == "back_to_back" else "wall",
             seconds=tuple(timed.seconds),
-            wall_s=tuple(timed.wall_s) if self._on_cuda and measure == "back_to_back" else (),
+            wall_s=tuple(timed.wall_s) if self._shows_wall and measure == "back_to_back" else (),
             calls=tuple(timed.counts),
         )
 
@@ -235,11 +229,15 @@ class Timer:
 
     def _time_each(self, timed: Timed, calls: int) -> None:
         clock, call, wait = perf_counter, timed.call, timed.side.synchronize
+        flush, flushes = self._clock.flush, self._clock.flushes
         with timed.side.ready():
             for _ in range(min(timed.lead, calls)):
                 call()
             wait()
             for _ in range(calls):
+                if flushes:
+                    flush()
+                    wait()
                 began = clock()
                 call()
                 wait()
@@ -254,10 +252,6 @@ class Timer:
                 hint="The recompiles name the value that changes from call to call.",
             )
         )
-
-
-def _event() -> Any:
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
 @contextlib.contextmanager

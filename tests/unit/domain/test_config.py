@@ -16,6 +16,12 @@ from compilescope.domain.config import Choices, Config
         (Config(dynamic=True), "default · dynamic", "model = torch.compile(model, dynamic=True)"),
         (Config(dynamic=False), "default · static", "model = torch.compile(model, dynamic=False)"),
         (Config(fullgraph=True), "default · fullgraph", "model = torch.compile(model, fullgraph=True)"),
+        (
+            Config(scope="step", mode="reduce-overhead"),
+            "reduce-overhead · whole step",
+            'step = torch.compile(step, mode="reduce-overhead")'
+            "  # forward, loss, backward and optimizer.step() in one function",
+        ),
         (Config(backend="aot_eager"), "aot_eager", 'model = torch.compile(model, backend="aot_eager")'),
         (Config(backend="eager"), "backend eager", 'model = torch.compile(model, backend="eager")'),
         (
@@ -42,7 +48,7 @@ def test_that_the_line_of_code_is_python_whatever_the_backend_is_called():
 
 
 def test_that_a_configuration_comes_back_from_json():
-    config = Config(mode="max-autotune", dynamic=False, fullgraph=True)
+    config = Config(mode="max-autotune", dynamic=False, fullgraph=True, scope="step")
 
     assert Config.from_json(config.to_json()) == config
     assert Config.from_json({}) == Config()

@@ -93,3 +93,15 @@ def test_that_exports_give_each_row_its_own_eager_and_say_which(make_run: RunMak
     assert [round(run["timing"]["eager_ms"]["median"]) for run in runs] == [3, 1, 3]
     assert [label(run) for run in runs] == list(names(comparison.runs).values())
     assert [label(run) for run in runs] == ["default (fp32)", "default (bf16)", "max-autotune (fp32)"]
+
+
+def test_that_a_whole_step_is_compiled_in_training_only() -> None:
+    configs = [Config(), Config(scope="step")]
+
+    rows = matrix(configs, Workload(script="m.py"), PHASES, ("fp32",))
+
+    assert [row.label for row in rows] == [
+        "default (inference)",
+        "default (training)",
+        "default · whole step (training)",
+    ]

@@ -9,7 +9,7 @@ from fakes.comparisons import SCRIPT, comparison
 
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
-from compilescope.domain.config import Choices, Config
+from compilescope.domain.config import SCOPES, Choices, Config
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement, Workload
 from compilescope.report import blocks, figures, method, numbers
@@ -173,6 +173,33 @@ def test_that_a_product_is_one_command_line() -> None:
         "compilescope bench 'my model.py' --phase inference --precision fp32 --budget 5 "
         "--mode default --mode max-autotune --dynamic auto --dynamic on"
     ]
+
+
+def test_that_a_command_line_says_how_calls_are_made_and_timed() -> None:
+    workload = Workload(script="a.py", phase="training", grad_mode="no_grad", threads=3)
+    runs = [Run(scope, config=Config(mode="default", scope=scope), workload=workload) for scope in SCOPES]
+
+    (line,) = method.commands(runs, Measurement(budget_s=5.0, l2_flush=True))
+
+    assert line.partition("fp32 ")[2] == (
+        "--grad-mode no_grad --threads 3 --budget 5 --l2-flush --mode default --scope model --scope step"
+    )
+
+
+def test_that_the_method_says_what_a_call_is() -> None:
+    whole = Run("a", config=Config(scope="step"), workload=Workload(script="a.py", phase="training", precision="fp16"))
+    part = Run("b", config=Config(), workload=Workload(script="a.py", grad_mode="no_grad", threads=2))
+    for run in (whole, part):
+        run.apply_all([e.Hello(), e.Measured(l2_flush=True)])
+
+    text = " ".join(method.method_sentences(Comparison(id="x", created=0.0, runs=[whole, part])))
+
+    assert (
+        "backward and optimizer, in fp16 with a gradient scaler. What is compiled is the step as one function" in text
+    )
+    assert "Inference runs under torch.no_grad()." in text
+    assert "this number of threads on the CPU: 2." in text
+    assert "The L2 cache was written over before each call" in text
 
 
 def test_that_configurations_that_are_no_product_are_a_line_each() -> None:
