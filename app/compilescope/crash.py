@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import logging
 import sys
 import threading
 import traceback
@@ -13,6 +14,8 @@ from types import TracebackType
 from typing import IO
 
 from PySide6.QtCore import QMessageLogContext, QObject, QtMsgType, Signal, qInstallMessageHandler
+
+from compilescope.domain.faults import LOG
 
 MOST_BYTES = 1_000_000
 
@@ -26,6 +29,8 @@ class CrashLog(QObject):
         super().__init__(parent)
         self._path = path
         self._file: IO[str] | None = None
+        # faults that were told where they arose, and take nothing with them
+        self._handler = _Written(self._write)
 
     def install(self) -> None:
         """Take over the hooks; the file is begun anew when it has grown large."""
@@ -38,11 +43,13 @@ class CrashLog(QObject):
         sys.excepthook = self._exception
         threading.excepthook = self._thread_exception
         qInstallMessageHandler(self._qt_message)
+        LOG.addHandler(self._handler)
 
     def uninstall(self) -> None:
         """Give the hooks back and close the file."""
         sys.excepthook, threading.excepthook = sys.__excepthook__, threading.__excepthook__
         qInstallMessageHandler(None)
+        LOG.removeHandler(self._handler)
         if self._file is not None:
             faulthandler.disable()
             self._file.close()
@@ -71,6 +78,17 @@ class CrashLog(QObject):
         if self._file is not None:
             self._file.write(f"{datetime.now().isoformat(timespec='seconds')} {text.rstrip()}\n")
             self._file.flush()
+
+
+class _Written(logging.Handler):
+    """Hands what is logged to a function, as text."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        super().__init__()
+        self._take = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._take(self.format(record))
 
 
 def with_crash_log(path: Path, parent: QObject | None, tell: Callable[[str, str], None]) -> CrashLog:

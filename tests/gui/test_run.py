@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QToolButton
 
@@ -201,3 +202,15 @@ def test_that_a_finished_comparison_goes_to_the_clipboard_as_markdown(desk: Any,
 
     desk.wait(lambda: "default" in qapp.clipboard().text())
     assert "|" in qapp.clipboard().text()
+
+
+def test_that_a_fault_in_judging_leaves_the_figures_and_says_so(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr("compilescope.domain.verdict._judge", fail)
+    desk.run_fake("ok")
+    desk.wait(lambda: desk.cells("comparison")[-1][-1] == "not judged")
+
+    assert " ms" in desk.cells("comparison")[-1][1]
+    desk.wait(lambda: "failed to judge 1 run" in desk.window.workspace.answer.answer.title)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from compilescope.domain import units
 from compilescope.domain.config import Config
+from compilescope.domain.faults import HINT, fault
 from compilescope.domain.matrix import workload_name
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
@@ -38,7 +39,7 @@ __all__ = [
     "relative",
 ]
 
-LONG_JOB_S = 36_000.0
+LONG_JOB_S, MINUTE_S = 36_000.0, 60.0
 MOST_NAMED = 4
 # of two configurations that measure alike, the one with fewer ways to go wrong
 _MODE_ORDER = (None, "default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
@@ -77,6 +78,13 @@ def recommend(comparison: Comparison) -> Recommendation | None:
     simplest configuration wins. Each phase and precision is a question of its own, with its own eager: the one that
     most runs have is answered first, and the others behind it.
     """
+    try:
+        return _recommend(comparison)
+    except Exception as error:  # a fault of ours, whatever it is
+        return Recommendation(config=None, summary=f"{fault('Nothing can be recommended', error)} {HINT}")
+
+
+def _recommend(comparison: Comparison) -> Recommendation | None:
     groups = _groups([run for run in comparison.runs if run.is_over and not run.is_trace])
     found = [_recommend_one(group, comparison.noise_floor) for group in groups]
     if len(found) < 2:
@@ -144,14 +152,25 @@ def _choice(chosen: Run, best: Run, count: int) -> str:
         text += f", the best of {count}"
     if measures.cold_break_even is not None:
         text += f". It pays off after {break_even_text(measures.cold_break_even)}"
-        saved = LONG_JOB_S * (1 - 1 / _speedup(chosen).value) - (measures.cold_first_call_s or 0.0)
-        if saved > 60:
-            text += f"; of {units.duration(LONG_JOB_S)} in eager it saves {units.duration(saved)}"
+        text += saving_text(_speedup(chosen), measures.cold_first_call_s or 0.0)
     return text + "."
+
+
+def saving_text(speedup: Interval, first_call_s: float) -> str:
+    """What a long job would save, between the ends of the interval; nothing to say where that is no minute."""
+    least, most = (LONG_JOB_S * (1 - 1 / ratio) - first_call_s for ratio in (speedup.low, speedup.high))
+    if most < MINUTE_S:
+        return ""
+    low, high = units.duration(least), units.duration(most)
+    span = f"at most {high}" if least < MINUTE_S else high if low == high else f"{low} to {high}"
+    return f"; of {units.duration(LONG_JOB_S)} in eager it saves {span}"
 
 
 def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
     known = [(run, verdict) for run, verdict in zip(runs, verdicts, strict=True) if verdict]
+    if len(known) < len(runs):
+        lost = units.plural(len(runs) - len(known), "run")
+        return f"Nothing can be recommended, since CompileScope failed to judge {lost}. {HINT}"
     if all(run.outcome != "finished" for run, _ in known):
         return "Nothing can be recommended, since no run finished."
     is_open = any(verdict.kind == "no_difference" and not is_settled(measure(run).speedup) for run, verdict in known)

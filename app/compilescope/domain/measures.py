@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from compilescope.domain import statistics
 from compilescope.domain.agreement import Agreement, agreement
+from compilescope.domain.faults import fault
 from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
 from compilescope.domain.statistics import Interval, Pairs
 
@@ -57,7 +58,7 @@ class ShapeMeasures:
 
 @dataclass(frozen=True, kw_only=True)
 class Measures:
-    """Every figure of a run; seconds and bytes, None where unknown."""
+    """Every figure of a run; seconds and bytes, None where unknown. `problem`: why nothing could be worked out."""
 
     clock: str | None = None
     eager: Summary | None = None
@@ -85,6 +86,7 @@ class Measures:
     process_rss_bytes: int | None = None
     numerics: Agreement = field(default_factory=Agreement)
     shapes: tuple[ShapeMeasures, ...] = ()
+    problem: str = ""
 
     @property
     def eager_busy_share(self) -> float | None:
@@ -113,7 +115,7 @@ def measure(run: Run) -> Measures:
     revision = run.revision["all"]
     known = _measured.get(run)
     if known is None or known[0] != revision:
-        known = _measured[run] = (revision, _measure(run))
+        known = _measured[run] = (revision, _measure_or_tell(run))
     return known[1]
 
 
@@ -124,9 +126,16 @@ def seconds_saved(measures: Measures) -> float | None:
     return measures.eager.median - measures.compiled.median
 
 
+def _measure_or_tell(run: Run) -> Measures:
+    try:
+        return _measure(run)
+    except Exception as error:  # a fault of ours, whatever it is
+        return Measures(problem=fault(f"The figures of {run.label} are missing", error))
+
+
 def _measure(run: Run) -> Measures:
     processes = run.processes
-    by_process = [(process, _pairs(process)) for process in processes]
+    by_process = [(process, pairs_of(process)) for process in processes]
     pairs = [found for _, found in by_process if found]
     speedup = _speedup(run, pairs)
     eager, compiled = _summary(processes, EAGER), _summary(processes, COMPILED)
@@ -161,7 +170,7 @@ def _measure(run: Run) -> Measures:
     )
 
 
-def _pairs(process: ProcessStory, shape: int = 0) -> Pairs:
+def pairs_of(process: ProcessStory, shape: int = 0) -> Pairs:
     """Blocks that both sides of a process have."""
     eager, compiled = (process.samples(side, shape=shape) for side in (EAGER, COMPILED))
     if eager.blocks == compiled.blocks and all(map((0.0).__lt__, itertools.chain(eager.seconds, compiled.seconds))):
@@ -279,7 +288,7 @@ def _shapes(run: Run) -> tuple[ShapeMeasures, ...]:
             recompiles=_recompiles(run.story, shape),
             eager=_summary(run.processes, EAGER, shape=shape),
             compiled=_summary(run.processes, COMPILED, shape=shape),
-            speedup=statistics.rough_interval([_pairs(process, shape) for process in run.processes]),
+            speedup=statistics.rough_interval([pairs_of(process, shape) for process in run.processes]),
         )
         for shape in shapes
     )

@@ -14,10 +14,12 @@ from typing import Any
 import compilescope
 from compilescope.domain import events as e
 from compilescope.domain.advice import Advice, advise_with_faults
-from compilescope.domain.comparison import Comparison, Recommendation, Verdict, judge, recommend
+from compilescope.domain.comparison import Comparison, Recommendation, recommend
+from compilescope.domain.faults import HINT
 from compilescope.domain.measures import BreakEven, Measures, ShapeMeasures, Summary, measure
 from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, Run
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
+from compilescope.domain.verdict import judge_with_fault
 
 SCHEMA = 1
 _FIGURE = re.compile(r"\d+(\.\d+)?")
@@ -42,7 +44,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
                 _with_advice(run_json(run, noise_floor=comparison.noise_floor, common=workload), run, comparison)
                 for run in runs
             ],
-            "recommendation": _recommended(comparison),
+            "recommendation": _recommendation(recommend(comparison)),
         }
     )
     return result
@@ -51,7 +53,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
 def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """One run; its workload only where that differs from `common`."""
     measures, story, workload = measure(run), run.story, _workload(run)
-    verdict, faults = _judged(run, noise_floor)
+    verdict, fault = judge_with_fault(run, noise_floor)
     return {
         "id": run.id,
         "label": run.label,
@@ -76,7 +78,7 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
         "numerics": _numerics(measures),
         "break_even": _break_even(measures),
         "shape_sweep": [_shape(row) for row in measures.shapes],
-        "warnings": _warnings(run) + faults,
+        "warnings": _warnings(run) + ([{"code": "internal", "message": fault, "hint": HINT}] if fault else []),
         "verdict": {"kind": verdict.kind, "summary": verdict.summary, "reasons": list(verdict.reasons)}
         if verdict
         else None,
@@ -87,23 +89,6 @@ def _with_advice(result: dict[str, Any], run: Run, comparison: Comparison) -> di
     advice, faults = advise_with_faults(run, comparison.runs, comparison.noise_floor)
     result["warnings"] += [_warning(row) for row in faults]
     return result | {"advice": [_advice(row) for row in advice]}
-
-
-def _judged(run: Run, noise_floor: float) -> tuple[Verdict | None, list[dict[str, Any]]]:
-    """The verdict; where judging itself fails, none and a warning, so that what was measured is kept."""
-    try:
-        return judge(run, noise_floor), []
-    except Exception as error:  # a fault of ours, whatever it is
-        message = f"The verdict is missing: CompileScope failed ({type(error).__name__}: {error})."
-        return None, [{"code": "internal", "message": message, "hint": "Please report it."}]
-
-
-def _recommended(comparison: Comparison) -> dict[str, Any] | None:
-    try:
-        return _recommendation(recommend(comparison))
-    except Exception as error:  # as above
-        reason = f"CompileScope failed ({type(error).__name__}: {error}). Please report it."
-        return _recommendation(Recommendation(config=None, summary=f"Nothing can be recommended: {reason}"))
 
 
 def finite(value: Any) -> Any:

@@ -95,16 +95,16 @@ class Series:
     seconds: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
-    _sorted: list[float] = field(default_factory=list, repr=False)
-    _sorted_count: int = 0
+    # how many seconds were sorted, and those; replaced as a whole, since several threads may read a run that is over
+    _sorted: tuple[int, list[float]] = field(default=(0, []), repr=False)
 
     def ordered(self) -> list[float]:
         """The seconds above 0, sorted: what is new is sorted into what was asked for before. Not to be changed."""
-        if self._sorted_count < len(self.seconds):
-            self._sorted += [value for value in self.seconds[self._sorted_count :] if value > 0]
-            self._sorted.sort()
-            self._sorted_count = len(self.seconds)
-        return self._sorted
+        known, ordered = self._sorted
+        if known < len(self.seconds):
+            ordered = sorted([*ordered, *(value for value in self.seconds[known:] if value > 0)])
+            self._sorted = (len(self.seconds), ordered)
+        return ordered
 
 
 class ProcessStory:
@@ -133,6 +133,7 @@ class ProcessStory:
         self.voids: list[e.Void] = []
         self.measured: dict[int, e.Measured] = {}
         self.gpu_busy: dict[str, e.GpuBusy] = {}
+        self.profiles: dict[str, e.Profile] = {}
         self.memory: dict[tuple[str, str], e.Memory] = {}
         self.numerics: list[e.Numerics] = []
         self.noise: list[e.Noise] = []
@@ -213,6 +214,9 @@ class ProcessStory:
             case e.GpuBusy():
                 self.gpu_busy[event.side] = event
                 return "samples"
+            case e.Profile():
+                self.profiles[event.side] = event
+                return "profiles"
             case e.Memory():
                 self.memory[event.side, event.when] = event
                 return "memory"

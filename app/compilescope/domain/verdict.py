@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compilescope.domain import statistics, units
+from compilescope.domain.faults import fault
 from compilescope.domain.measures import BreakEven, Measures, measure
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
@@ -29,11 +30,25 @@ class Verdict:
 
 def judge(run: Run, noise_floor: float = NOISE_FLOOR) -> Verdict | None:
     """The verdict on a run, the first of KINDS that fits; None while it goes on, and where nothing was measured."""
+    return judge_with_fault(run, noise_floor)[0]
+
+
+def judge_with_fault(run: Run, noise_floor: float = NOISE_FLOOR) -> tuple[Verdict | None, str]:
+    """The same, with a sentence where judging itself failed: what was measured must not be lost by that."""
+    try:
+        return _judge(run, noise_floor), measure(run).problem if run.is_over else ""
+    except Exception as error:  # a fault of ours, whatever it is
+        return None, fault("The verdict is missing", error)
+
+
+def _judge(run: Run, noise_floor: float) -> Verdict | None:
     if not run.is_over or (run.is_trace and run.story is not None and run.story.graphs):
         return None
     measures = measure(run)
     if run.outcome != "finished":
         return Verdict(kind="failed", summary=_failure(run), reasons=_failure_reasons(run))
+    if measures.problem:
+        return None
     if measures.numerics.verdict == "differ":
         return Verdict(kind="incorrect", summary="The compiled results are wrong.", reasons=_evidence(run, measures))
     if run.story is not None and run.story.graphs == 0:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from compilescope.domain.errors import AppError
+from compilescope.domain.faults import HINT, fault
 
 Result = TypeVar("Result")
 
@@ -42,6 +43,8 @@ class Background(QObject):
             self.failed.emit(error.message, error.hint)
         except OSError as error:
             self.failed.emit(f"{error.filename or 'The file'}: {error.strerror or error}.", "")
+        except Exception as error:  # nobody looks at the pool's future, where it would be lost
+            self.failed.emit(fault("That did not work", error), HINT)
         else:
             if then is not None:
                 self._done.emit(then, result)

@@ -8,19 +8,23 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal
 
-from compilescope.domain.comparison import Comparison, Recommendation, Verdict, judge, recommend
+from compilescope.domain.comparison import Comparison, Recommendation, Verdict, recommend
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
+from compilescope.domain.verdict import judge_with_fault
 
 LIVE_S = 0.5
+# of the GUI thread's time, what the figures of a run that goes on may take: long runs are measured more seldom
+LIVE_SHARE = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A run's figures; `verdict` once it is over."""
+    """A run's figures; `verdict` once it is over, or `problem`: why there is none."""
 
     measures: Measures = field(default_factory=Measures)
     verdict: Verdict | None = None
+    problem: str = ""
 
 
 class Findings(QObject):
@@ -39,8 +43,9 @@ class Findings(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._found: dict[str, Finding] = {}
-        self._measured_at: dict[str, float] = {}
-        self._pending: set[str] = set()
+        self._measure_next: dict[str, float] = {}
+        self._concluded: set[str] = set()
+        self._unjudged: set[str] = set()
         self._comparison: Comparison | None = None
         self._recommendation: Recommendation | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="findings")
@@ -56,39 +61,57 @@ class Findings(QObject):
         self._comparison = comparison
         self._recommendation = None
         self._found.clear()
-        self._measured_at.clear()
-        self._pending.clear()
+        self._measure_next.clear()
+        self._concluded.clear()
+        self._unjudged.clear()
 
     def of(self, run: Run | None) -> Finding:
         """What is known of a run now."""
         if run is None or not run.processes:
             return self._found.get(run.id, Finding()) if run else Finding()
-        if not run.is_over and time.monotonic() - self._measured_at.get(run.id, 0.0) > LIVE_S:
-            self._measured_at[run.id] = time.monotonic()
+        began = time.monotonic()
+        if not run.is_over and began >= self._measure_next.get(run.id, 0.0):
             self._found[run.id] = Finding(measures=measure(run))
+            took = time.monotonic() - began
+            self._measure_next[run.id] = began + max(LIVE_S, took / LIVE_SHARE)
         return self._found.get(run.id, Finding())
 
     def conclude(self, run: Run) -> None:
         """Judge a run that has ended, and what the comparison comes to with it."""
-        if run.is_over and run.id not in self._pending and self._comparison is not None:
-            self._pending.add(run.id)
+        if run.is_over and run.id not in self._concluded and self._comparison is not None:
+            self._concluded.add(run.id)
+            self._unjudged.add(run.id)
+            # what was recommended so far did not know this run
+            self._recommendation = None
             self._pool.submit(self._judge, self._comparison, run)
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Wait for the judging that is under way: what it tells must not arrive after its receivers are gone."""
+        self._unjudged.clear()
+        self._comparison = None
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _judge(self, comparison: Comparison, run: Run) -> None:
         """In the pool's thread."""
-        self._judged.emit(run.id, Finding(measures=measure(run), verdict=judge(run, comparison.noise_floor)))
+        verdict, problem = judge_with_fault(run, comparison.noise_floor)
+        self._judged.emit(run.id, Finding(measures=measure(run), verdict=verdict, problem=problem))
         self.judged.emit(run)
+
+    def _advise(self, comparison: Comparison) -> None:
+        """In the pool's thread."""
         self._advised.emit(comparison, recommend(comparison))
 
     def _take_finding(self, run_id: str, finding: Finding) -> None:
-        if run_id in self._pending:
-            self._found[run_id] = finding
-            self.changed.emit(run_id)
+        if run_id not in self._unjudged:
+            return
+        self._unjudged.discard(run_id)
+        self._found[run_id] = finding
+        self.changed.emit(run_id)
+        if not self._unjudged and self._comparison is not None:
+            self._pool.submit(self._advise, self._comparison)
 
     def _take_recommendation(self, comparison: Comparison, recommendation: Recommendation | None) -> None:
-        if comparison is self._comparison:
+        # another run may have ended meanwhile, and a recommendation that knows it is on its way
+        if comparison is self._comparison and not self._unjudged:
             self._recommendation = recommendation
             self.recommended.emit()

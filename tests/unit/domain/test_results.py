@@ -158,8 +158,8 @@ def test_that_a_fault_in_judging_or_advice_does_not_lose_what_was_measured(
     def fail(*_: object) -> None:
         raise KeyError("a fault of ours")
 
-    monkeypatch.setattr("compilescope.domain.results.judge", fail)
-    monkeypatch.setattr("compilescope.domain.comparison.judge", fail)
+    monkeypatch.setattr("compilescope.domain.verdict._judge", fail)
+    monkeypatch.setattr("compilescope.domain.comparison._recommend", fail)
     monkeypatch.setattr("compilescope.domain.advice.timing.RULES", (fail,))
 
     result = results(make_run("kept"))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from compilescope.domain.advice import breaks, caches, noise, recompiles, timing
 from compilescope.domain.advice.rule import Advice, Case, Source
 from compilescope.domain.events import Warning
+from compilescope.domain.faults import HINT, fault
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import NOISE_FLOOR
@@ -47,6 +48,6 @@ def advise_with_faults(
 def _fault(error: Exception) -> Warning:
     return Warning(
         code="internal",
-        message=f"A piece of advice is missing: CompileScope failed ({type(error).__name__}: {error}).",
-        hint="Please report it.",
+        message=fault("A piece of advice is missing", error),
+        hint=HINT,
     )
