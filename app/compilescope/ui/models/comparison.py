@@ -144,7 +144,7 @@ def _spread(row: ComparisonRow) -> str:
 def _standing(row: ComparisonRow) -> str:
     if row.run is None:
         return "baseline" if row.is_base else "eager"
-    text = standing(row.run, row.finding.verdict)
+    text = "not judged" if row.finding.problem else standing(row.run, row.finding.verdict)
     return f"baseline, {text}" if row.is_base else text
 
 
@@ -157,7 +157,7 @@ def _why(row: ComparisonRow) -> str:
         )
     verdict = row.finding.verdict
     if verdict is None:
-        return ""
+        return row.finding.problem
     return "\n".join([verdict.summary, *(f"• {reason}" for reason in verdict.reasons)])
 
 
