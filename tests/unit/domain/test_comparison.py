@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compilescope.domain import events as e
-from compilescope.domain.comparison import Comparison, judge, recommend, relative
+from compilescope.domain.comparison import Comparison, judge, recommend, relative, saving_text
 from compilescope.domain.config import Config
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import Interval
@@ -243,7 +243,15 @@ def test_that_a_long_list_of_losers_is_counted_and_not_recited(make_run: RunMake
 def test_that_a_recommendation_says_what_a_long_job_saves(make_run: RunMaker):
     found = recommend(Comparison(id="c", created=0.0, runs=[make_run(speedup=2.0)]))
 
-    assert found is not None and "of 10 h in eager it saves 5 h" in found.summary
+    assert found is not None and "of 10 h in eager it saves 4 h 58 min to 5 h 2 min" in found.summary
+
+
+def test_that_what_a_long_job_saves_is_as_uncertain_as_the_speedup():
+    wide = saving_text(Interval(value=7.4, low=1.005, high=54.6), 33.6)
+
+    assert wide == "; of 10 h in eager it saves 2 min 26 s to 9 h 48 min"
+    assert saving_text(Interval(value=2.0, low=1.0, high=4.0), 30.0).endswith("at most 7 h 30 min")
+    assert saving_text(Interval(value=1.0, low=0.999, high=1.001), 40.0) == ""
 
 
 def test_that_a_ratio_of_ratios_is_less_certain_than_either():
