@@ -93,15 +93,18 @@ class Measurement:
         return cls(**known)
 
 
-Task = Literal["run", "inspect", "doctor"]
+Task = Literal["run", "calibrate", "inspect", "doctor"]
+# those that measure, in a cold and a warm process
+MEASURED: tuple[Task, ...] = ("run", "calibrate")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One worker process's order, its first line on stdin.
 
-    `task`: "run" measures `config`; "inspect" builds model and inputs and describes them; "doctor" only describes
-    the machine. `trace`: file that takes the structured trace (TORCH_TRACE format); None = no file.
+    `task`: "run" measures `config`; "calibrate" does the same with nothing compiled, eager beside a copy of itself;
+    "inspect" builds model and inputs and describes them; "doctor" only describes the machine.
+    `trace`: file that takes the structured trace (TORCH_TRACE format); None = no file.
     `budget_s` in `measurement` is this process's own share.
     """
 

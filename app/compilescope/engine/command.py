@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compilescope import paths
-from compilescope.domain.workload import Job, Start
+from compilescope.domain.workload import MEASURED, Job, Start
 from compilescope.engine.request import RunRequest
 
 RUN_VARIABLE = "COMPILESCOPE_RUN"
@@ -58,8 +58,9 @@ def job_of(request: RunRequest, start: Start) -> Job:
         workload = replace(workload, script=str(Path(workload.script).absolute()))
     measurement = request.measurement
     trace = None
-    if request.task == "run":
+    if request.task in MEASURED:
         measurement = replace(measurement, budget_s=measurement.budget_s / 2)
+    if request.task == "run":
         trace = str(run_folder(request.id) / ("trace.log" if start == "cold" else "trace.warm.log"))
     return Job(
         run=request.id,

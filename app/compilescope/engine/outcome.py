@@ -10,7 +10,7 @@ from enum import Enum
 
 from compilescope.domain import events as e
 from compilescope.domain.units import duration
-from compilescope.domain.workload import Task
+from compilescope.domain.workload import MEASURED, Task
 
 LAST_LINES = 50
 
@@ -79,7 +79,7 @@ class Told:
 
 def judge(told: Told, status: int, *, task: Task, halt: Halt, timeout_s: float) -> e.Ended | None:
     """The end that a process puts to its run; None where it did all that it was to do."""
-    is_done = told.done or (task != "run" and told.hello)
+    is_done = told.done or (task not in MEASURED and told.hello)
     if is_done and told.failure is None and (status == 0 or halt is Halt.LINGERED):
         return None
     # these come before the failure, since an interrupted worker may report the interrupt as one

@@ -30,7 +30,8 @@ def default_python() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """One run: `run` measures `config` in a cold and a warm process, `inspect` and `doctor` take one short process.
+    """One run: `run` measures `config` in a cold and a warm process, `calibrate` eager beside itself likewise;
+    `inspect` and `doctor` take one short process.
 
     `timeout_s` covers the whole run. `cache`: "fresh" = a folder of its own, "mine" = the user's compiler caches.
     """

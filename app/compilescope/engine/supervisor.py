@@ -12,7 +12,7 @@ from pathlib import Path
 
 from compilescope.domain import events as e
 from compilescope.domain.errors import AppError
-from compilescope.domain.workload import Start
+from compilescope.domain.workload import MEASURED, Start
 from compilescope.engine.caches import FreshCaches
 from compilescope.engine.command import command, run_folder, worker_program
 from compilescope.engine.feed import Feed, LogLines, RunEvents, RunStarted
@@ -135,7 +135,7 @@ class RunInProgress:
         self._feed.put(RunStarted(run_id=self.id, request=self._request))
         try:
             self._prepare()
-            starts: tuple[Start, ...] = ("cold", "warm") if self._request.task == "run" else ("cold",)
+            starts: tuple[Start, ...] = ("cold", "warm") if self._request.task in MEASURED else ("cold",)
             for start in starts:
                 ended = self._carry_out_process(start)
                 if ended is not None:

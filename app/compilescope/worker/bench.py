@@ -139,10 +139,8 @@ class Bench:
 
     def _compile(self) -> None:
         with self._stage_of("compile"):
-            for caution in compiling.cautions(self._config, self._device):
-                self._emit(caution)
-            compiling.preload()
-            self._emit(environment.collect(self._workload.device, choices=True))
+            if self._job.task == "run":
+                self._load_compiler()
             self._capture.install()
             self._capture.describe(self._pair.compiled)
             self._compiled = self._second_side()

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from compilescope.domain.events import Failure, Hello, Stage
-from compilescope.domain.workload import Job
+from compilescope.domain.workload import MEASURED, Job
 from compilescope.worker import environment, errors
 from compilescope.worker.channel import Channel
 from compilescope.worker.errors import WorkerError
@@ -73,7 +73,7 @@ class Session:
         if self.job.task != "doctor":
             bench = self._bench()
             bench.load()
-            if self.job.task == "run":
+            if self.job.task in MEASURED:
                 bench.run()
         with self.stage_of("done"):
             pass
@@ -111,7 +111,9 @@ class Session:
         if environment.parse_version(version) < environment.OLDEST_TORCH:
             raise WorkerError(f"torch {version} is too old.", hint="CompileScope needs torch 2.6 or later.")
         workload = self.job.workload
-        self.channel.emit(environment.collect(workload.device if workload else None, choices=self.job.task != "run"))
+        self.channel.emit(
+            environment.collect(workload.device if workload else None, choices=self.job.task not in MEASURED)
+        )
         return True
 
 
