@@ -12,6 +12,7 @@ from typing import Any
 from compilescope.cli.arguments import FILES
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.errors import AppError, UsageError
+from compilescope.domain.faults import HINT, fault
 from compilescope.domain.workload import Measurement
 from compilescope.report import tables
 
@@ -62,6 +63,8 @@ class Files:
                     WRITERS[kind](result, path)
             except AppError as error:
                 yield error
+            except Exception as error:  # a fault of ours: the other files, and the table, are still to come
+                yield AppError(fault(f"{path} was not written", error), hint=HINT)
 
 
 def check_writable(path: Path) -> None:

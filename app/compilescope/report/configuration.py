@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from compilescope.domain import events as e
 from compilescope.domain import units
 from compilescope.domain.advice import Advice, advise
-from compilescope.domain.comparison import Comparison, break_even_text, interval_text, judge
+from compilescope.domain.comparison import Comparison, break_even_text, interval_text
+from compilescope.domain.faults import HINT
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import GraphBreakRow, Run
+from compilescope.domain.verdict import judge, judge_with_fault
 from compilescope.report import figures
 from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table, Tone
 from compilescope.report.columns import VERDICTS
+from compilescope.report.kept import kept_blocks
+from compilescope.report.kernels import autotune_blocks, kernel_blocks
 from compilescope.report.machinery import cache_blocks, cudagraph_blocks, phase_blocks, recompile_blocks, shortened
 from compilescope.report.names import names
 from compilescope.report.sources import Reader, excerpt
+from compilescope.report.sweep import sweep_blocks
 
 TRACEBACK_LINES = 24
 # what torch ends its errors with; it helps nobody who reads a report
@@ -40,6 +45,7 @@ class Seen:
     breaks: dict[tuple[object, ...], str] = field(default_factory=dict)
     failures: dict[tuple[object, ...], str] = field(default_factory=dict)
     advice: dict[str, str] = field(default_factory=dict)
+    kernels: dict[tuple[object, ...], str] = field(default_factory=dict)
 
 
 def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: Seen) -> Section:
@@ -47,28 +53,26 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
     name = names(comparison.runs)[run.id]
     verdict = judge(run, comparison.noise_floor)
     kind = verdict.kind if verdict else ""
-    blocks: list[Block] = [Code(text=run.config.snippet)]
-    if verdict:
-        blocks.append(Paragraph(text=verdict.summary, style="lead"))
-        blocks += [Bullets(items=verdict.reasons)] if verdict.reasons else []
-    else:
-        blocks.append(Paragraph(text="This run was still going on when the report was written.", style="lead"))
     is_told = _failure_key(run) in seen.failures
-    blocks += [
-        *_failure(run, name, read, seen),
-        *_timing(run),
-        *phase_blocks(run),
-        *_cost(run),
-        *_graph_breaks(run, name, read, seen),
-        *recompile_blocks(run),
-        *cache_blocks(run),
-        *cudagraph_blocks(run),
-        *_numbers_and_memory(run),
-        *_advice(run, name, comparison, seen),
-    ]
+    parts: tuple[tuple[str, Iterable[Block]], ...] = (
+        ("What it came to", _outcome(run, comparison.noise_floor)),
+        ("The error", _failure(run, name, read, seen)),
+        ("The timing", _timing(run)),
+        ("The first call", phase_blocks(run)),
+        ("The shape sweep", sweep_blocks(run)),
+        ("The break-even", _cost(run)),
+        ("The list of graph breaks", _graph_breaks(run, name, read, seen)),
+        ("The list of recompiles", recompile_blocks(run)),
+        ("The ledger of caches", cache_blocks(run)),
+        ("What became of CUDA graphs", cudagraph_blocks(run)),
+        ("What was autotuned", autotune_blocks(run)),
+        ("The list of kernels", kernel_blocks(run, name, seen.kernels)),
+        ("What is known of results and memory", _numbers_and_memory(run)),
+        ("What to try", _advice(run, name, comparison, seen)),
+    )
     return Section(
         title=name,
-        blocks=blocks,
+        blocks=[block for what, blocks in parts for block in kept_blocks(what, blocks)],
         level=2,
         anchor=anchor(run),
         # what fails as another one did takes a few lines, and no page
@@ -78,6 +82,20 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
     )
 
 
+def _outcome(run: Run, noise_floor: float) -> Iterator[Block]:
+    verdict, fault = judge_with_fault(run, noise_floor)
+    yield Code(text=run.config.snippet)
+    if fault:
+        yield Paragraph(text=f"{fault} {HINT}", style="lead", tone="warn")
+    elif verdict:
+        yield Paragraph(text=verdict.summary, style="lead")
+        yield Bullets(items=verdict.reasons)
+    elif run.is_trace:
+        yield Paragraph(text="Read from a saved trace, in which nothing was measured.", style="lead")
+    else:
+        yield Paragraph(text="This run was still going on when the report was written.", style="lead")
+
+
 def anchor(run: Run) -> str:
     return f"run-{run.id}"
 
@@ -85,7 +103,9 @@ def anchor(run: Run) -> str:
 def _badge(run: Run, kind: str) -> str:
     if kind == "failed" and run.outcome not in (None, "failed"):
         return str(run.outcome).replace("_", " ")
-    return VERDICTS.get(kind, "still running").lower()
+    if not kind:
+        return "saved trace" if run.is_trace else "not judged" if run.is_over else "still running"
+    return VERDICTS[kind].lower()
 
 
 def _failure_key(run: Run) -> tuple[object, ...]:

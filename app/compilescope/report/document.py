@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import PurePath
 
 import compilescope
@@ -16,7 +17,8 @@ from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement
 from compilescope.report import figures, method
 from compilescope.report.blocks import Block, Bullets, Card, Code, Document, Facts, Paragraph, Section
-from compilescope.report.configuration import Seen, configuration_section
+from compilescope.report.configuration import Seen, anchor, configuration_section
+from compilescope.report.kept import kept_section
 from compilescope.report.machinery import shortened
 from compilescope.report.names import names
 from compilescope.report.overview import comparison_tables
@@ -59,17 +61,25 @@ def build_document(
         created=_date(comparison.created),
         made_with=f"CompileScope {compilescope.__version__}",
         sections=[
-            _first_page(comparison),
-            Section(title="All configurations", blocks=comparison_tables(comparison), anchor="all", starts_page=True),
-            *(configuration_section(run, comparison, read, seen) for run in runs),
-            _method(comparison, measurement, read(script)),
-            Section(
-                title="What was not checked",
-                blocks=[Bullets(items=method.not_checked(comparison))],
-                anchor="not-checked",
+            kept_section("Summary", "summary", lambda: _first_page(comparison)),
+            kept_section("All configurations", "all", lambda: _overview(comparison)),
+            *(
+                kept_section(run.label, anchor(run), partial(configuration_section, run, comparison, read, seen))
+                for run in runs
             ),
+            kept_section("Environment and method", "method", lambda: _method(comparison, measurement, read(script))),
+            kept_section("What was not checked", "not-checked", lambda: _not_checked(comparison)),
         ],
     )
+
+
+def _overview(comparison: Comparison) -> Section:
+    return Section(title="All configurations", blocks=comparison_tables(comparison), anchor="all", starts_page=True)
+
+
+def _not_checked(comparison: Comparison) -> Section:
+    items = method.not_checked(comparison)
+    return Section(title="What was not checked", blocks=[Bullets(items=items)], anchor="not-checked")
 
 
 def _date(created: float) -> str:
@@ -135,7 +145,9 @@ def _answer(comparison: Comparison, found: Recommendation | None) -> Card:
     if run is None and all(run.outcome != "finished" for run in comparison.runs):
         return Card(title="Nothing can be recommended", text="No configuration has run to its end.", tone="muted")
     if run is None:
-        return Card(title="Leave it eager", text=_reason(found.summary), tone="muted")
+        # eager is an answer, and that nothing could be told is another one
+        title = "Leave it eager" if found.summary.startswith("Leave it eager") else "Nothing can be recommended"
+        return Card(title=title, text=_reason(found.summary), tone="muted")
     return Card(
         title=f"Use {names(comparison.runs)[run.id]}",
         text=_without(found.summary, f"Use {run.label}"),

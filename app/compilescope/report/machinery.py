@@ -78,7 +78,7 @@ def recompile_blocks(run: Run) -> Iterator[Block]:
         rows=[
             (
                 Cell(text=row.event.function or "–"),
-                Cell(text=_place(row.event.file, row.event.line)),
+                Cell(text=place(row.event.file, row.event.line)),
                 Cell(text=shortened(row.event.reason or row.event.guard)),
                 Cell(text=units.count(row.count)),
             )
@@ -139,15 +139,15 @@ def cudagraph_blocks(run: Run) -> Iterator[Block]:
     skips: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.state != "recorded":
-            key = (row.reason or "no reason given", _place(row.file, row.line) if row.file else "")
+            key = (row.reason or "no reason given", place(row.file, row.line) if row.file else "")
             skips[key] = skips.get(key, 0) + 1
     yield Paragraph(text="CUDA graphs", style="label")
     yield Facts(rows=[("Recorded", units.count(recorded)), ("Skipped or warned of", units.count(sum(skips.values())))])
     if skips:
         yield Bullets(
             items=[
-                f"{shortened(reason)}{f' ({place})' if place else ''}{f', {count} times' if count > 1 else ''}"
-                for (reason, place), count in skips.items()
+                f"{shortened(reason)}{f' ({where})' if where else ''}{f', {count} times' if count > 1 else ''}"
+                for (reason, where), count in skips.items()
             ]
         )
 
@@ -163,7 +163,8 @@ def shortened(text: str, limit: int = LONGEST_TEXT) -> str:
     return (cut[:space] if space > 0 else cut).rstrip(",;: ") + "…"
 
 
-def _place(file: str | None, line: int | None) -> str:
+def place(file: str | None, line: int | None) -> str:
+    """A place for a cell: the file's name and the line."""
     if not file:
         return "–"
     name = PurePath(file.replace("\\", "/")).name

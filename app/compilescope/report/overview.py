@@ -178,7 +178,7 @@ def _break_even(run: Run) -> str:
 def _verdict(run: Run, noise_floor: float) -> Cell:
     found = judge(run, noise_floor)
     if found is None:
-        return Cell(text="running", tone="muted")
+        return Cell(text="saved trace" if run.is_trace else "not judged" if run.is_over else "running", tone="muted")
     if found.kind == "failed" and run.outcome not in (None, "failed"):
         return Cell(text=str(run.outcome).replace("_", " "), tone="bad")
     return Cell(text=VERDICTS[found.kind].lower(), tone=TONES[found.kind])

@@ -230,3 +230,64 @@ def test_that_a_column_has_one_unit_and_the_digits_its_figures_carry() -> None:
     assert numbers.times([13.9, 1.58]) == ("s", ["13.90", "1.58"])
     assert numbers.times([]) == ("s", [])
     assert numbers.sizes([412_000_000, None]) == ("MiB", ["393", "–"])
+
+
+def test_that_sizes_kernels_and_autotuning_have_tables_of_their_own() -> None:
+    run = comparison([Config(), Config(fullgraph=True)], samples=40).runs
+    sizes = {"tokens": [(8, 128), (16, 128)]}
+    tuned = e.Autotune(
+        operation="mm",
+        inputs=("8x128", "128x128"),
+        choices=(
+            {"name": "mm", "seconds": 2e-5},
+            {"name": "triton_mm_3", "seconds": 1e-5},
+            {"name": "x", "seconds": None},
+        ),
+        winner="triton_mm_3",
+        duration_s=1.5,
+    )
+    for one in run:
+        one.workload = Workload(script="a.py", inputs=sizes)
+        story = one.story
+        assert story is not None
+        story.apply(tuned)
+        for shape in (0, 1):
+            for side, seconds in (("eager", 2e-3), ("compiled", 1e-3)):
+                story.apply(e.Samples(side=side, shape=shape, block=500, seconds=(seconds,) * 12))
+
+    document = build_document(Comparison(id="x", created=0.0, runs=run))
+
+    first, second = (section(document, one.label) for one in run)
+    tables = {block.columns[0].title: block for block in first.blocks if isinstance(block, blocks.Table)}
+    assert [cell.text for cell in tables["Inputs"].rows[1]][0] == "tokens 16 × 128"
+    assert [cell.text for cell in tables["Inputs"].rows[1]][2:5] == ["2.000", "1.000", "2.000"]
+    assert [cell.text for cell in tables["Operation"].rows[0]] == [
+        *("mm", "8x128, 128x128", "3", "triton_mm_3", "10.0", "20.0", "1.50")
+    ]
+    assert len(tables["Kernel"].rows) == 5
+    # what is the same as in another configuration is listed once
+    assert "The same as under default." in list(texts(second))
+
+
+def test_that_a_fault_in_one_part_leaves_the_rest_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr(figures, "phase_figure", fail)
+    monkeypatch.setattr(method, "not_checked", fail)
+    found = comparison([Config()], samples=20)
+
+    document = build_document(found)
+
+    told = [text for part in document.sections for text in texts(part) if "CompileScope failed (KeyError" in text]
+    assert [text.partition(":")[0] for text in told] == ["The first call is missing here", "This part is missing"]
+    assert "Speedup" in list(texts(section(document, "default")))
+
+
+def test_that_a_saved_trace_is_not_said_to_be_still_running() -> None:
+    run = comparison([Config()], samples=20).runs[0]
+    run.is_trace = True
+
+    document = build_document(Comparison(id="x", created=0.0, runs=[run]))
+
+    assert section(document, "default").badge == "saved trace"
