@@ -213,3 +213,41 @@ def test_that_the_end_of_a_run_is_the_last_that_is_heard_of_it(engine: Any) -> N
     time.sleep(0.3)
 
     assert not [item for item in engine.feed.drain() if isinstance(item, RunEvents)]
+
+
+def test_that_two_cards_run_at_once_and_each_card_one_run_at_a_time(engine: Any) -> None:
+    cards = {"devices": ("cuda:0", "cuda:1")}
+    requests = [
+        engine.submit("crash" if number == 1 else "ok", request=cards, pause=0.05, device="cuda") for number in range(5)
+    ]
+    items: list[Any] = []
+    while len([item for item in items if is_end(item)]) < len(requests):
+        items += engine.collect(lambda found: any(map(is_end, found)))
+
+    running: dict[str, str] = {}
+    at_once = []
+    for item in items:
+        if isinstance(item, RunStarted):
+            device = item.request.workload.device
+            assert device in cards["devices"] and device not in running.values()
+            running[item.run_id] = device
+        at_once.append(len(running))
+        if is_end(item):
+            del running[item.run_id]
+    # one that fails ends alone
+    outcomes = [item.events[-1].outcome for item in items if is_end(item)]
+    assert max(at_once) == 2 and sorted(outcomes) == ["crashed"] + ["finished"] * 4
+
+
+def test_that_stopping_ends_every_card_and_what_waits(engine: Any) -> None:
+    requests = [engine.submit("hang", request={"devices": ("cuda:0", "cuda:1")}, device="cuda") for _ in range(3)]
+    engine.collect(lambda items: len([item for item in items if isinstance(item, RunStarted)]) == 2)
+
+    engine.supervisor.stop()
+
+    items = engine.collect(lambda items: len([item for item in items if is_end(item)]) == len(requests))
+    assert {item.events[-1].outcome for item in items if is_end(item)} == {"stopped"}
+
+
+def is_end(item: Any) -> bool:
+    return isinstance(item, RunEvents) and isinstance(item.events[-1], e.Ended)

@@ -34,6 +34,7 @@ class RunRequest:
     `inspect` and `doctor` take one short process.
 
     `timeout_s` covers the whole run. `cache`: "fresh" = a folder of its own, "mine" = the user's compiler caches.
+    `devices`: cards of which any may carry the run, whichever is free first; none = the workload's own.
     """
 
     id: str = field(default_factory=new_run_id)
@@ -44,6 +45,7 @@ class RunRequest:
     cache: CacheChoice = "fresh"
     python: str = field(default_factory=default_python)
     task: Task = "run"
+    devices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", self.id) or self.id.startswith("."):

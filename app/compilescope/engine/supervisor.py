@@ -1,4 +1,4 @@
-"""The thread that runs what is asked for, one run after the other."""
+"""The threads that run what is asked for: on each device one run after the other, devices beside each other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import shutil
 import threading
 import time
 import traceback
-from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from compilescope.domain import events as e
@@ -16,9 +17,11 @@ from compilescope.domain.workload import MEASURED, Start
 from compilescope.engine.caches import FreshCaches
 from compilescope.engine.command import command, run_folder, worker_program
 from compilescope.engine.feed import Feed, LogLines, RunEvents, RunStarted
+from compilescope.engine.lanes import Lanes
 from compilescope.engine.outcome import Halt, Told, failed_to_start, judge
 from compilescope.engine.process import WorkerProcess
 from compilescope.engine.request import RunRequest
+from compilescope.engine.run_folders import RunFolders
 
 __all__ = ["RunRequest", "Supervisor"]
 
@@ -34,40 +37,40 @@ class Supervisor:
     def __init__(self, feed: Feed, *, caches: FreshCaches | None = None, program: Path | None = None) -> None:
         self._feed = feed
         self._program = program or worker_program()
-        self._caches = caches or FreshCaches()
+        self._places = _Places(caches=caches or FreshCaches(), folders=RunFolders())
         self._lock = threading.Condition()
-        self._queue: deque[RunRequest] = deque()
-        self._current: RunInProgress | None = None
+        self._lanes = Lanes()
+        self._running: dict[str, RunInProgress] = {}
         self._closing = False
-        self._thread = threading.Thread(target=self._work, name="supervisor", daemon=True)
-        self._thread.start()
+        self._threads: list[threading.Thread] = []
+        self._thread_ends = 0
+        self._add_thread()
 
     def submit(self, request: RunRequest) -> None:
         """Queue a run."""
         with self._lock:
             if self._closing:
                 raise RuntimeError("the supervisor is closed")
-            self._queue.append(request)
+            self._lanes.add(request)
+            for _ in range(self._lanes.width - len(self._threads)):
+                self._add_thread()
             self._lock.notify_all()
 
     def stop(self, run_id: str | None = None, *, now: bool = False) -> None:
-        """Stop one run, or the running one and the queue. `now`: without asking the process first."""
+        """Stop one run, or those that go on and the queue. `now`: without asking the process first."""
         with self._lock:
-            dropped = [request for request in self._queue if run_id in (None, request.id)]
-            for request in dropped:
-                self._queue.remove(request)
-            current = self._current if self._current and run_id in (None, self._current.id) else None
+            dropped = self._lanes.drop(run_id)
+            stopped = [run for run in self._running.values() if run_id in (None, run.id)]
+            self._lock.notify_all()
         for request in dropped:
             self._feed.put(RunEvents(run_id=request.id, events=(e.Ended(outcome="stopped"),)))
-        if current:
-            current.stop(now=now)
+        for run in stopped:
+            run.stop(now=now)
 
-    def hurry(self, run_id: str) -> None:
-        """Put a run that waits before the others."""
+    def arrange(self, run_ids: Sequence[str]) -> None:
+        """Let these runs wait in this order, before the others; those that go on already are not touched."""
         with self._lock:
-            for request in [request for request in self._queue if request.id == run_id]:
-                self._queue.remove(request)
-                self._queue.appendleft(request)
+            self._lanes.arrange(run_ids)
 
     def close(self, timeout: float = 5.0) -> None:
         """Stop everything and wait until no process is left."""
@@ -75,15 +78,19 @@ class Supervisor:
             self._closing = True
             self._lock.notify_all()
         self.stop()
-        self._thread.join(timeout)
-        if self._thread.is_alive():
+        deadline = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(deadline - time.monotonic(), 0.0))
+        if any(thread.is_alive() for thread in self._threads):
             self.stop(now=True)
-            self._thread.join(1.0)
+            deadline = time.monotonic() + 1.0
+            for thread in self._threads:
+                thread.join(max(deadline - time.monotonic(), 0.0))
 
     @property
     def is_busy(self) -> bool:
         with self._lock:
-            return self._current is not None or bool(self._queue)
+            return self._lanes.is_busy
 
     def __enter__(self) -> Supervisor:
         return self
@@ -91,32 +98,62 @@ class Supervisor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _add_thread(self) -> None:
+        """One more run at once."""
+        thread = threading.Thread(target=self._work, name="supervisor", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
     def _work(self) -> None:
-        self._caches.clean()
-        while True:
-            with self._lock:
-                self._lock.wait_for(lambda: self._queue or self._closing)
-                if not self._queue:
-                    break
-                run = self._current = RunInProgress(self._queue.popleft(), self._feed, self._caches, self._program)
+        if threading.current_thread() is self._threads[0]:
+            self._places.caches.clean()
+        while (run := self._next()) is not None:
             ended = run.carry_out()
             with self._lock:
-                # before the word is out, so that who hears it may submit and close
-                self._current = None
-            self._feed.put(RunEvents(run_id=run.id, events=(ended,)))
+                # together: who hears the word may submit and close, and hears it before the next run begins there
+                del self._running[run.id]
+                self._lanes.release(run.id)
+                self._feed.put(RunEvents(run_id=run.id, events=(ended,)))
+                self._lock.notify_all()
             run.clean()
-        self._caches.close()
+        with self._lock:
+            self._thread_ends += 1
+            is_last = self._thread_ends == len(self._threads)
+        if is_last:
+            self._places.caches.close()
+            self._places.folders.close()
+
+    def _next(self) -> RunInProgress | None:
+        """Wait for a run that has a device; None when all is over."""
+        with self._lock:
+            while not (request := self._lanes.take()):
+                if self._closing and self._lanes.is_empty:
+                    return None
+                self._lock.wait()
+            run = RunInProgress(request, self._feed, self._places, self._program)
+            self._running[run.id] = run
+            return run
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Places:
+    """Where this app process's runs keep what they make."""
+
+    caches: FreshCaches
+    folders: RunFolders
+    # several runs may begin at once, and share what is made first
+    guard: threading.Lock = field(default_factory=threading.Lock)
 
 
 class RunInProgress:
     """One run: its processes one after the other, its cache folder, its time."""
 
-    def __init__(self, request: RunRequest, feed: Feed, caches: FreshCaches, program: Path) -> None:
+    def __init__(self, request: RunRequest, feed: Feed, places: _Places, program: Path) -> None:
         self._program = program
         self.id = request.id
         self._request = request
         self._feed = feed
-        self._caches = caches
+        self._places = places
         self._cache: Path | None = None
         self._changed = threading.Event()
         self._stop_wanted = False
@@ -152,17 +189,21 @@ class RunInProgress:
         return e.Ended(outcome="finished", exit_code=0)
 
     def clean(self) -> None:
+        """Remove the run's cache, and compress its traces."""
         if self._cache is not None:
-            self._caches.remove(self._cache)
+            self._places.caches.remove(self._cache)
+        if self._request.task == "run":
+            self._places.folders.pack(self.id)
 
     def _prepare(self) -> None:
         workload = self._request.workload
         if workload is not None and not Path(workload.script).is_file():
             raise AppError(f"There is no file {workload.script}.", hint="Choose the script again.")
-        if self._request.cache == "fresh":
-            self._cache = self._caches.make(self.id)
-        if self._request.task == "run":
-            run_folder(self.id).mkdir(parents=True, exist_ok=True)
+        with self._places.guard:
+            if self._request.cache == "fresh":
+                self._cache = self._places.caches.make(self.id)
+            if self._request.task == "run":
+                self._places.folders.make(self.id)
 
     def _carry_out_process(self, start: Start) -> e.Ended | None:
         if self._stop_wanted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -47,11 +47,18 @@ class Bridge(QObject):
         for item in self._arrived():
             match item:
                 case RunStarted(run_id=run_id) if run_id in self._runs:
+                    # a device's last run ends before its next one begins
+                    self._tell(changed)
+                    changed = {}
                     self.run_started.emit(run_id)
                 case RunEvents(run_id=run_id) if run_id in self._runs:
                     changed[run_id] = self._fold(item) or changed.get(run_id, False)
                 case LogLines():
                     self.log_arrived.emit(item.run_id, item.at, item.lines)
+        self._tell(changed)
+
+    def _tell(self, changed: Mapping[str, bool]) -> None:
+        """Runs that have grown, and whether they are over."""
         for run_id, is_over in changed.items():
             self.run_changed.emit(run_id)
             if is_over:
