@@ -101,6 +101,17 @@ def test_that_the_selection_stays_with_its_run_when_rows_move(desk: Any) -> None
     assert desk.state.run(chosen).label == "aot_eager"
 
 
+def test_that_rows_that_move_keep_their_selection(desk: Any) -> None:
+    table = show(desk)
+    table.selectRow(column(desk, 0).index("max-autotune"))
+
+    table.horizontalHeader().sectionClicked.emit(COMPILED)
+
+    (chosen,) = desk.window.workspace.comparison.chosen
+    assert desk.state.run(chosen).label == desk.state.shown.label == "max-autotune"
+    assert column(desk, 0)[table.currentIndex().row()] == "max-autotune"
+
+
 def test_that_columns_can_be_hidden(desk: Any) -> None:
     table = show(desk)
     chooser = table.chooser()
@@ -148,7 +159,7 @@ def test_that_twelve_configurations_run_and_end_in_one_report(
     desk.window.options._backends.choose(["inductor", "eager"])
     for name in ("dynamic on", "dynamic off", "fullgraph on"):
         next(one for one in desk.window.options.findChildren(QToolButton) if one.accessibleName() == name).click()
-    assert desk.state.selection.plan.startswith("12 configurations, about")
+    assert desk.state.selection.plan(desk.state.script, ()).startswith("12 configurations, about")
 
     desk.window.run()
     desk.wait(desk.is_over, 120)

@@ -116,7 +116,7 @@ def test_that_every_cuda_device_is_offered_by_name(desk: Any) -> None:
 
     box = desk.child(QComboBox, "device")
     texts = [box.itemText(index) for index in range(box.count())]
-    assert texts == ["NVIDIA H200 (cuda:0)", "NVIDIA H200 (cuda:1)", "CPU"]
+    assert texts == ["NVIDIA H200 (cuda:0)", "NVIDIA H200 (cuda:1)", "CPU", "2 × NVIDIA H200 at once"]
 
 
 def test_that_an_environment_that_arrives_late_leaves_what_was_ticked(desk: Any) -> None:

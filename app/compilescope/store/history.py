@@ -6,17 +6,22 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from compilescope import paths
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
+from compilescope.domain.estimate import Earlier
+from compilescope.domain.keyhistory import StoredKey, stored_keys, with_parts
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement
-from compilescope.store import exchange, statements
-from compilescope.store.database import Database
+from compilescope.store import exchange, keys, statements
+from compilescope.store.database import Database, own_file
+from compilescope.store.earlier import earlier as find_earlier
 from compilescope.store.exchange import HistoryError, UnknownComparisonError
+from compilescope.store.importing import take_in
 from compilescope.store.recorder import Recorder, recorded_lines
 from compilescope.store.records import (
     ComparisonRow,
@@ -26,11 +31,12 @@ from compilescope.store.records import (
     folded,
     stored_request,
     summary_of,
+    unfinished,
 )
 from compilescope.store.session import Session
 
+Result = TypeVar("Result")
 TAIL_CHARACTERS = 64 * 1024
-FILE_NAME = "history.sqlite3"
 
 
 class History:
@@ -41,7 +47,9 @@ class History:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._database = Database(path or _own_file())
+        file = path or own_file()
+        self._traces = file.parent / paths.RUNS
+        self._database = Database(file)
         self._session = Session()
         self.notice = self._database.problem
         self._recorder = Recorder(self._database, self._session)
@@ -94,6 +102,10 @@ class History:
         values = statements.run_values(comparison_id, request, label, self._session)
         self._recorder.submit(lambda connection: statements.append_run(connection, values))
 
+    def arrange(self, comparison_id: str, run_ids: Sequence[str]) -> None:
+        """Keep the runs of a comparison in this order; those that wait are resumed in it."""
+        self._recorder.submit(lambda connection: statements.arrange(connection, comparison_id, run_ids))
+
     def start_run(self, run_id: str) -> None:
         """The run begins, perhaps anew: what an interrupted attempt told is dropped."""
         began = time.time()
@@ -106,12 +118,8 @@ class History:
     def finish_run(self, run: Run, *, log_tail: str = "") -> None:
         """The run is over and all its events were appended: fill its row and seal its recording."""
         own = {"label": run.label, "log_tail": log_tail[-TAIL_CHARACTERS:], "state": "over", "ended": time.time()}
-        values = summary_of(run) | own
-        self._recorder.submit(lambda connection: statements.end_run(connection, run.id, values))
-
-    def drop_queued(self, comparison_id: str) -> None:
-        """The runs of a comparison that never began are not going to."""
-        self._recorder.submit(lambda connection: statements.drop_queued(connection, comparison_id))
+        values, found = summary_of(run) | own, with_parts(stored_keys(run))
+        self._recorder.submit(lambda connection: statements.end_run(connection, run.id, values, found))
 
     # reading
 
@@ -137,7 +145,10 @@ class History:
     def load(self, comparison_id: str) -> Comparison:
         """The comparison as it was, its runs folded from their stored events."""
         found = self._comparison(comparison_id)
-        runs = [folded(stored_request(row), row["label"], lines) for row, lines in self._recordings(comparison_id)]
+        runs = [
+            folded(stored_request(row), row["label"], lines, self._traces / row["id"])
+            for row, lines in self._recordings(comparison_id)
+        ]
         return Comparison(id=found["id"], created=found["created"], runs=runs, noise_floor=found["noise_floor"])
 
     def find(self, name: str) -> str:
@@ -172,21 +183,25 @@ class History:
         rows = self._rows("SELECT log_tail FROM runs WHERE id = ?", run_id)
         return str(rows[0][0]) if rows else ""
 
+    def run_ids(self) -> set[str]:
+        """The runs of all comparisons, deleted ones among them, since they may come back."""
+        return {row[0] for row in self._rows("SELECT id FROM runs")}
+
+    def same_key(self, asked: StoredKey) -> StoredKey | None:
+        """The newest lookup of an earlier run that asked a cache for the very key."""
+        return self._read(lambda connection: keys.same_key(connection, asked))
+
+    def nearest_key(self, asked: StoredKey) -> StoredKey | None:
+        """The key of an earlier run that differs in the fewest parts, with them. May take a quarter of a second."""
+        return self._read(lambda connection: keys.nearest_key(connection, asked))
+
+    def earlier(self, script: str) -> list[Earlier]:
+        """How long runs of a script took, the newest first. May take a quarter of a second."""
+        return self._read(lambda connection: find_earlier(connection, script))
+
     def unfinished(self) -> list[Unfinished]:
         """Comparisons whose application ended before they did, and the runs that would complete them."""
-        rows = self._rows(statements.UNFINISHED)
-        found: dict[str, list[sqlite3.Row]] = {}
-        for row in rows:
-            found.setdefault(row["comparison_id"], []).append(row)
-        return [
-            Unfinished(
-                comparison_id=comparison_id,
-                title=group[0]["title"],
-                script=group[0]["script"],
-                requests=tuple(stored_request(row) for row in group),
-            )
-            for comparison_id, group in found.items()
-        ]
+        return unfinished(self._rows(statements.UNFINISHED))
 
     # changing
 
@@ -219,13 +234,14 @@ class History:
     def export(self, comparison_id: str, file: Path) -> None:
         """Write one comparison as a file that `import_` reads, here or elsewhere. It holds the script's source."""
         found = self._comparison(comparison_id)
-        exchange.write(file, found, self.source(comparison_id), self._recordings(comparison_id))
+        exchange.write(file, found, self.source(comparison_id), self._recordings(comparison_id), self._traces)
 
     def import_(self, file: Path) -> str:
-        """Add the comparison in a file; its id here. Nothing in the file is executed or unpacked to disk."""
+        """Add the comparison in a file; its id here. Nothing in the file is executed; its traces become files."""
         archive = exchange.read(file)
         comparison_id = exchange.new_id() if self._knows(archive.id) else archive.id
-        self._recorder.submit(lambda connection: statements.insert_archive(connection, comparison_id, archive))
+        found = take_in(file, archive, self._traces, is_known=comparison_id != archive.id)
+        self._recorder.submit(lambda connection: statements.insert_archive(connection, comparison_id, archive, found))
         if not self.flush() or not self._knows(comparison_id):
             raise HistoryError("The imported comparison could not be stored.", hint=self.problem or "Try again.")
         return comparison_id
@@ -234,7 +250,7 @@ class History:
 
     def _find_interrupted(self, connection: sqlite3.Connection) -> None:
         living = {self._session.id} | self._session.others(connection)
-        statements.mark_interrupted(connection, living)
+        statements.mark_interrupted(connection, living, self._traces)
 
     def _change(self, comparison_id: str, values: Mapping[str, object]) -> None:
         def change(connection: sqlite3.Connection) -> None:
@@ -270,19 +286,14 @@ class History:
             ) from error
 
     def _rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        return self._read(lambda connection: connection.execute(query, values).fetchall())
+
+    def _read(self, read: Callable[[sqlite3.Connection], Result]) -> Result:
         try:
             with self._database.reading() as connection:
-                return connection.execute(query, values).fetchall()
+                return read(connection)
         except sqlite3.DatabaseError as error:
             raise HistoryError(
                 f"The history cannot be read ({error}).",
                 hint="Close other programs that use it; if it is damaged, the next start sets it aside.",
             ) from error
-
-
-def _own_file() -> Path:
-    try:
-        return paths.data() / FILE_NAME
-    except OSError as error:
-        # the folder cannot be made; the database says so in a sentence, and lives in memory
-        return Path(error.filename or "") / FILE_NAME

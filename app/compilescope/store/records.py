@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement, Workload
+from compilescope.store.traces import localised
 
 
 class Request(Protocol):
@@ -31,6 +33,8 @@ class Request(Protocol):
     def cache(self) -> str: ...
     @property
     def python(self) -> str: ...
+    @property
+    def devices(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,8 @@ class StoredRequest:
     timeout_s: float = 900.0
     cache: str = "fresh"
     python: str = ""
+    devices: tuple[str, ...] = ()
+    label: str = ""
 
 
 class ComparisonRow(NamedTuple):
@@ -113,6 +119,22 @@ class Unfinished:
     requests: tuple[StoredRequest, ...]
 
 
+def unfinished(rows: Iterable[sqlite3.Row]) -> list[Unfinished]:
+    """The comparisons of these runs, which are in order, with their title and script beside them."""
+    found: dict[str, list[sqlite3.Row]] = {}
+    for row in rows:
+        found.setdefault(row["comparison_id"], []).append(row)
+    return [
+        Unfinished(
+            comparison_id=comparison_id,
+            title=group[0]["title"],
+            script=group[0]["script"],
+            requests=tuple(stored_request(row) for row in group),
+        )
+        for comparison_id, group in found.items()
+    ]
+
+
 def request_json(request: Request) -> str:
     """All of a request besides its configuration and workload, which have columns of their own."""
     return json.dumps(
@@ -121,6 +143,7 @@ def request_json(request: Request) -> str:
             "timeout_s": request.timeout_s,
             "cache": request.cache,
             "python": request.python,
+            "devices": list(request.devices),
         }
     )
 
@@ -135,16 +158,18 @@ def stored_request(row: Mapping[str, Any] | sqlite3.Row) -> StoredRequest:
         timeout_s=float(rest.get("timeout_s", 900.0)),
         cache=str(rest.get("cache", "fresh")),
         python=str(rest.get("python", "")),
+        devices=tuple(rest.get("devices") or ()),
+        label=str(row["label"]),
     )
 
 
-def folded(request: StoredRequest, label: str, lines: Sequence[str]) -> Run:
-    """The run that its recorded lines tell."""
+def folded(request: StoredRequest, label: str, lines: Sequence[str], folder: Path) -> Run:
+    """The run that its recorded lines tell. `folder`: where its traces lie."""
     run = Run(request.id, config=request.config, workload=request.workload, label=label)
     for line in lines:
         event = e.decode(line)
         if event is not None:
-            run.apply(event)
+            run.apply(localised(event, folder))
     return run
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from compilescope.domain import events as e
-from compilescope.store.exchange import Archive, new_id
+from compilescope.domain.keyhistory import StoredKey, stored_keys, with_parts
+from compilescope.store import keys
+from compilescope.store.exchange import Archive
 from compilescope.store.recorder import recorded_lines, seal
 from compilescope.store.records import Request, folded, request_json, stored_request, summary_of
 from compilescope.store.session import Session
@@ -105,18 +107,28 @@ def append_run(connection: sqlite3.Connection, values: Mapping[str, object]) -> 
     summarise(connection, comparison_id)
 
 
+def arrange(connection: sqlite3.Connection, comparison_id: str, run_ids: Sequence[str]) -> None:
+    """Number the runs in this order; others of the comparison keep theirs."""
+    places = [(position, run_id, comparison_id) for position, run_id in enumerate(run_ids)]
+    connection.executemany("UPDATE runs SET position = ? WHERE id = ? AND comparison_id = ?", places)
+
+
 def begin_run(connection: sqlite3.Connection, run_id: str, session_id: str, began: float) -> None:
     """Note that a run goes on, without what an earlier attempt left."""
     connection.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
     connection.execute("DELETE FROM recordings WHERE run_id = ?", (run_id,))
+    connection.execute("DELETE FROM cache_keys WHERE run_id = ?", (run_id,))
     values = {"state": "running", "outcome": None, "began": began, "ended": None, "session_id": session_id}
     update(connection, "runs", run_id, values)
     _summarise_owner(connection, run_id)
 
 
-def end_run(connection: sqlite3.Connection, run_id: str, values: Mapping[str, object]) -> None:
-    """Fill a run's row and seal its recording."""
+def end_run(
+    connection: sqlite3.Connection, run_id: str, values: Mapping[str, object], found: Sequence[StoredKey]
+) -> None:
+    """Fill a run's row, keep the cache keys that it asked for, and seal its recording."""
     update(connection, "runs", run_id, values)
+    keys.insert_keys(connection, run_id, found)
     seal(connection, run_id)
     _summarise_owner(connection, run_id)
 
@@ -127,16 +139,6 @@ def _summarise_owner(connection: sqlite3.Connection, run_id: str) -> None:
         summarise(connection, owner[0])
 
 
-def drop_queued(connection: sqlite3.Connection, comparison_id: str) -> None:
-    """Remove runs that never began, and the comparison where none is left."""
-    connection.execute("DELETE FROM runs WHERE comparison_id = ? AND state = 'queued'", (comparison_id,))
-    connection.execute(
-        "DELETE FROM comparisons WHERE id = ? AND NOT EXISTS (SELECT 1 FROM runs WHERE comparison_id = ?)",
-        (comparison_id, comparison_id),
-    )
-    summarise(connection, comparison_id)
-
-
 def dismiss_unfinished(connection: sqlite3.Connection, comparison_id: str) -> None:
     connection.execute(
         "UPDATE runs SET state = 'over' WHERE comparison_id = ? AND state = 'interrupted'", (comparison_id,)
@@ -145,7 +147,8 @@ def dismiss_unfinished(connection: sqlite3.Connection, comparison_id: str) -> No
 
 
 def purge(connection: sqlite3.Connection, before: float) -> None:
-    connection.execute("DELETE FROM comparisons WHERE deleted_at < ?", (before,))
+    if connection.execute("DELETE FROM comparisons WHERE deleted_at < ?", (before,)).rowcount:
+        keys.drop_unused_parts(connection)
 
 
 def summarise(connection: sqlite3.Connection, comparison_id: str) -> None:
@@ -166,14 +169,14 @@ def summarise(connection: sqlite3.Connection, comparison_id: str) -> None:
     update(connection, "comparisons", comparison_id, summary | {"words": "\n".join(words).casefold()})
 
 
-def mark_interrupted(connection: sqlite3.Connection, living: Set[str]) -> None:
+def mark_interrupted(connection: sqlite3.Connection, living: Set[str], folder: Path) -> None:
     """Close the runs of instances that are gone: what they told is kept, and they can be run again."""
     rows = connection.execute("SELECT * FROM runs WHERE state IN ('queued', 'running')").fetchall()
     for row in rows:
         if row["session_id"] in living:
             continue
         if row["state"] == "running":
-            _close(connection, row)
+            _close(connection, row, folder / row["id"])
         else:
             update(connection, "runs", row["id"], {"state": "interrupted"})
             summarise(connection, row["comparison_id"])
@@ -181,8 +184,8 @@ def mark_interrupted(connection: sqlite3.Connection, living: Set[str]) -> None:
     connection.executemany("DELETE FROM sessions WHERE id = ?", [(session,) for session in gone])
 
 
-def _close(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
-    run = folded(stored_request(row), row["label"], recorded_lines(connection, row["id"]))
+def _close(connection: sqlite3.Connection, row: sqlite3.Row, folder: Path) -> None:
+    run = folded(stored_request(row), row["label"], recorded_lines(connection, row["id"]), folder)
     # one that had told its end, and was only not sealed yet, is not interrupted
     state = "over" if run.is_over else "interrupted"
     if not run.is_over:
@@ -190,20 +193,22 @@ def _close(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
         ended = replace(INTERRUPTED, at=last_at)
         run.apply(ended)
         insert(connection, "events", {"run_id": row["id"], "lines": e.encode(ended)})
-    end_run(connection, row["id"], summary_of(run) | {"state": state})
+    end_run(connection, row["id"], summary_of(run) | {"state": state}, with_parts(stored_keys(run)))
 
 
-def insert_archive(connection: sqlite3.Connection, comparison_id: str, archive: Archive) -> None:
-    """Add an imported comparison; where its id is taken, its runs get new ones too."""
+def insert_archive(
+    connection: sqlite3.Connection, comparison_id: str, archive: Archive, found: Mapping[str, Sequence[StoredKey]]
+) -> None:
+    """Add an imported comparison. `found`: the cache keys of its runs, under their ids here, in their order."""
     insert(connection, "comparisons", dict(archive.comparison) | {"id": comparison_id})
     if archive.source is not None:
         insert(connection, "sources", {"comparison_id": comparison_id, "text": archive.source})
-    for position, run in enumerate(archive.runs):
-        run_id = run.values["id"] if comparison_id == archive.id else new_id()
+    for position, (run, run_id) in enumerate(zip(archive.runs, found, strict=True)):
         values = {"id": run_id, "comparison_id": comparison_id, "position": position, "state": "over"}
         insert(connection, "runs", dict(run.values) | values)
         blob = zlib.compress("\n".join(run.lines).encode(), 6)
         insert(connection, "recordings", {"run_id": run_id, "lines": blob})
+        keys.insert_keys(connection, run_id, found[run_id])
     summarise(connection, comparison_id)
 
 

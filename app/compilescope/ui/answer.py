@@ -9,7 +9,9 @@ from typing import Literal
 
 from compilescope.domain import units
 from compilescope.domain.comparison import Recommendation
+from compilescope.domain.estimate import rough, total_s
 from compilescope.domain.events import RunError
+from compilescope.domain.matrix import Row
 from compilescope.domain.run import Run
 from compilescope.domain.standing import progress, when_text
 from compilescope.ui.findings import Findings
@@ -69,10 +71,10 @@ def _ready(state: AppState) -> Answer:
     if selection.missing:
         text = "Every combination of what is ticked runs."
         return Answer(title=selection.missing, text=text, tone="warn", action="run")
-    names = ", ".join(config.label for config in selection.configs)
     return Answer(
-        title=selection.plan[0].upper() + selection.plan[1:],
-        text=f"Each runs twice, with an empty and with a warm cache, in turns with eager: {names}.",
+        title=selection.plan(state.script, state.earlier),
+        text="Each runs twice, with an empty and with a warm cache, in turns with eager of the same phase and "
+        "precision.",
         action="run",
         can_run=True,
     )
@@ -87,11 +89,26 @@ def _busy(state: AppState, findings: Findings) -> Answer:
         return Answer(title="Stopping…", text="The processes of the run are being ended.", tone="busy", action="stop")
     name = current.label if current else "the next configuration"
     title = f"{name}: {progress(current)}" if current else f"Starting {name}"
-    where = f"Configuration {number} of {len(runs)}."
+    at_once = f", {len(state.running)} at once" if len(state.running) > 1 else ""
+    where = f"Configuration {number} of {len(runs)}{at_once}.{_time_left(state)}"
     alarm = _not_compiled(runs)
     if alarm:
         return Answer(title=alarm, text=f"{where} Now {title}.", tone="bad", action="stop")
     return Answer(title=title, text=f"{where} {_so_far(runs, findings)}".strip(), tone="busy", action="stop")
+
+
+def _time_left(state: AppState) -> str:
+    """What the rest takes, as far as that can be told before it is over."""
+    left = [run for run in state.runs if not run.is_over]
+    if len(left) < 2:
+        return ""
+    seconds = []
+    for run in left:
+        row = Row(config=run.config, workload=run.workload, label=run.label)
+        spent_s = sum(process.last_at for process in run.processes)
+        expected_s = state.selection.estimate(row, state.earlier).seconds
+        seconds.append(max(expected_s - spent_s, 0.0))
+    return f" About {rough(total_s(seconds, len(state.selection.cards)))} left."
 
 
 def _so_far(runs: Sequence[Run], findings: Findings) -> str:
@@ -119,7 +136,8 @@ def _conclusion(runs: Sequence[Run], findings: Findings) -> Answer:
     if len(failed) == len(runs):
         return _all_failed(failed)
     recommendation = findings.recommendation
-    if recommendation is None or any(findings.of(run).verdict is None for run in runs):
+    known = [findings.of(run) for run in runs]
+    if recommendation is None or any(found.verdict is None and not found.problem for found in known):
         return Answer(title="Judging what was measured…", text="", tone="busy")
     alarm = _not_compiled(runs)
     if alarm:

@@ -16,7 +16,7 @@ from compilescope.domain.comparison import Comparison
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement
 from compilescope.engine.request import RunRequest, default_python
-from compilescope.recording import RecordedFeed
+from compilescope.recording import RecordedFeed, sweep_runs
 from compilescope.ui.background import Background
 from compilescope.ui.findings import Findings
 from compilescope.ui.session import Session
@@ -64,6 +64,8 @@ class HistoryCommands(QObject):
         self._timer.setInterval(TROUBLE_MS)
         self._timer.timeout.connect(self._look_for_trouble)
         findings.judged.connect(self._finish)
+        state.script_changed.connect(self._look_back)
+        self.changed.connect(self._look_back)
 
     @property
     def history(self) -> History:
@@ -75,8 +77,10 @@ class HistoryCommands(QObject):
         """Open the history; say what is wrong with its file, and offer what was interrupted."""
         self._timer.start()
         self.history.purge()
+        self._background.do(self._sweep)
         if self.history.notice:
             self.failed.emit(self.history.notice, "")
+        self._look_back()
         unfinished = self.history.unfinished()
         if unfinished:
             self._offer(unfinished[0])
@@ -161,6 +165,11 @@ class HistoryCommands(QObject):
         """Changes are queued: the list reads what the recorder has written."""
         self._background.do(self.history.flush, lambda _: self.changed.emit())
 
+    def _sweep(self) -> None:
+        """In the thread: the files of runs that nobody can open any more."""
+        if self.history.flush():
+            sweep_runs(self.history)
+
     def _offer(self, unfinished: Unfinished) -> None:
         left = units.plural(len(unfinished.requests), "configuration")
         self.asked.emit(
@@ -171,6 +180,12 @@ class HistoryCommands(QObject):
     def _dismiss(self, unfinished: Unfinished) -> None:
         self.history.dismiss_unfinished(unfinished.comparison_id)
         self._announce()
+
+    def _look_back(self) -> None:
+        """How long the open script took before, for the forecast."""
+        script = self._state.script
+        if script is not None and self._feed.is_history_open:
+            self._background.do(partial(self.history.earlier, str(script)), partial(self._state.set_earlier, script))
 
     def _load(self, comparison_id: str) -> Stored:
         """In the thread."""
@@ -194,7 +209,7 @@ class HistoryCommands(QObject):
     def _resume(self, unfinished: Unfinished, stored: Stored) -> None:
         again = {request.id for request in unfinished.requests}
         runs = [run for run in stored.comparison.runs if run.id not in again]
-        runs += [Run(row.id, config=row.config, workload=row.workload) for row in unfinished.requests]
+        runs += [Run(row.id, config=row.config, workload=row.workload, label=row.label) for row in unfinished.requests]
         comparison = Comparison(
             id=stored.comparison.id,
             created=stored.comparison.created,
@@ -228,4 +243,5 @@ def _request(stored: StoredRequest) -> RunRequest:
         timeout_s=stored.timeout_s,
         cache="mine" if stored.cache == "mine" else "fresh",
         python=stored.python or default_python(),
+        devices=stored.devices,
     )

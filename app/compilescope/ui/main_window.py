@@ -327,6 +327,7 @@ class MainWindow(QMainWindow):
         table.repeat_wanted.connect(self._repeat)
         table.skip_wanted.connect(self._parts.session.skip)
         table.hurry_wanted.connect(self._parts.session.hurry)
+        table.move_wanted.connect(self._parts.session.move)
         table.difference_wanted.connect(self._show_difference)
 
     def _repeat(self, run_id: str) -> None:

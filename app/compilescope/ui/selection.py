@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from compilescope.domain import units
-from compilescope.domain.config import Choices, Config
-from compilescope.domain.workload import Measurement, Phase, Precision, Workload
-
-START_S = 9.0
-CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
+from compilescope.domain.config import Choices, Config, Scope
+from compilescope.domain.estimate import Earlier, Estimate, estimate, rough, total_s
+from compilescope.domain.matrix import Row, matrix
+from compilescope.domain.workload import GradMode, Measurement, Phase, Precision, Workload
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The options panel as a value. `dynamics`: None = auto; `device`: None = the first CUDA device, else the CPU."""
+    """The options panel as a value. `dynamics`: None = auto; `device`: None = the first CUDA device, else the CPU.
+
+    `cards`: several devices that share the rows, each alone on its own. `order` and `skipped` are keys of rows.
+    """
 
     entry: str | None = None
     modes: tuple[str, ...] = ("default",)
@@ -23,40 +26,65 @@ class Selection:
     fullgraphs: tuple[bool, ...] = (False,)
     backends: tuple[str, ...] = ("inductor",)
     device: str | None = None
-    phase: Phase = "inference"
-    precision: Precision = "fp32"
+    cards: tuple[str, ...] = ()
+    phases: tuple[Phase, ...] = ("inference",)
+    precisions: tuple[Precision, ...] = ("fp32",)
     train_mode: bool = False
     budget_s: float = 10.0
     timeout_s: float = 900.0
     python: str = ""
     arguments: tuple[str, ...] = ()
+    scopes: tuple[Scope, ...] = ("model",)
+    grad_mode: GradMode = "inference_mode"
+    threads: int | None = None
+    l2_flush: bool = False
+    order: tuple[str, ...] = ()
+    skipped: frozenset[str] = frozenset()
 
     @property
     def configs(self) -> list[Config]:
-        choices = Choices(modes=self.modes, dynamics=self.dynamics, fullgraphs=self.fullgraphs, backends=self.backends)
-        return choices.product()
+        return Choices(
+            modes=self.modes,
+            dynamics=self.dynamics,
+            fullgraphs=self.fullgraphs,
+            backends=self.backends,
+            scopes=self.scopes or ("model",),
+        ).product()
 
     @property
     def measurement(self) -> Measurement:
-        return Measurement(budget_s=self.budget_s)
+        return Measurement(budget_s=self.budget_s, l2_flush=self.l2_flush)
 
     def workload(self, script: Path) -> Workload:
         return Workload(
             script=str(script),
             entry=self.entry,
-            phase=self.phase,
-            precision=self.precision,
             device=self.device,
-            train_mode=self.train_mode and self.phase == "inference",
+            train_mode=self.train_mode,
             arguments=self.arguments,
+            grad_mode=self.grad_mode,
+            threads=self.threads,
         )
 
-    @property
-    def plan(self) -> str:
-        """How many configurations, and about how long without compiling: "3 configurations, 90 s and compile time"."""
-        number = len(self.configs)
-        seconds = number * (self.budget_s + 2 * START_S)
-        return f"{units.plural(number, 'configuration')}, about {rough(seconds)} plus compile time"
+    def rows(self, script: Path | None) -> list[Row]:
+        """The whole product, in the user's order; new ones behind."""
+        workload = self.workload(script or Path())
+        rows = matrix(self.configs, workload, self.phases, self.precisions)
+        order = {key: number for number, key in enumerate(self.order)}
+        return sorted(rows, key=lambda row: order.get(row.key, len(order)))
+
+    def planned(self, script: Path | None) -> list[Row]:
+        """What would run."""
+        return [row for row in self.rows(script) if row.key not in self.skipped]
+
+    def estimate(self, row: Row, earlier: Sequence[Earlier]) -> Estimate:
+        return estimate(row, self.budget_s, earlier)
+
+    def plan(self, script: Path | None, earlier: Sequence[Earlier]) -> str:
+        """How many configurations, and about how long: "3 configurations, about 90 s"."""
+        rows = self.planned(script)
+        seconds = total_s([self.estimate(row, earlier).seconds for row in rows], len(self.cards))
+        return f"{units.plural(len(rows), 'configuration')}, about {rough(seconds)}"
 
     @property
     def missing(self) -> str:
@@ -69,11 +97,12 @@ class Selection:
             return "Tick at least one of dynamic auto, on, off."
         if not self.fullgraphs:
             return "Tick fullgraph off, on, or both."
+        if not self.scopes and "training" in self.phases:
+            return "Tick what to compile: the model, the whole step, or both."
+        if not self.phases:
+            return "Tick inference, training step, or both."
+        if not self.precisions:
+            return "Tick at least one precision."
+        if all(row.key in self.skipped for row in self.rows(None)):
+            return "Tick at least one row of the plan."
         return ""
-
-
-def rough(seconds: float) -> str:
-    """A forecast, no more exact than it is: "30 s", "2 min"."""
-    if seconds < 90:
-        return f"{max(round(seconds / 10), 1) * 10} s"
-    return f"{round(seconds / 60)} min"

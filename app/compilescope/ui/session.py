@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
 from compilescope.domain.errors import AppError, UsageError
+from compilescope.domain.matrix import next_label
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Task, Workload
 from compilescope.engine.request import RunRequest, default_python, new_run_id
@@ -26,7 +27,7 @@ class Engine(Protocol):
 
     def stop(self, run_id: str | None = None) -> None: ...
 
-    def hurry(self, run_id: str) -> None: ...
+    def arrange(self, run_ids: Sequence[str]) -> None: ...
 
     def close(self, timeout: float = 5.0) -> None: ...
 
@@ -39,6 +40,8 @@ class Recording(Protocol):
     def begin_more(self, comparison_id: str, request: RunRequest, label: str) -> None: ...
 
     def resume(self, requests: Sequence[RunRequest]) -> None: ...
+
+    def arrange(self, comparison_id: str, run_ids: Sequence[str]) -> None: ...
 
 
 class Session(QObject):
@@ -71,12 +74,14 @@ class Session(QObject):
         self._update_activity()
 
     def compare(self) -> None:
-        """Queue every ticked configuration."""
+        """Queue what is planned: every ticked configuration in every phase and precision, in the user's order."""
         script, selection = self._script(), self._state.selection
         if selection.missing:
             raise UsageError(selection.missing)
-        workload = selection.workload(script)
-        runs = [Run(new_run_id(), config=config, workload=workload) for config in selection.configs]
+        runs = [
+            Run(new_run_id(), config=row.config, workload=row.workload, label=row.label)
+            for row in selection.planned(script)
+        ]
         comparison = Comparison(id=new_run_id(), created=time.time(), runs=runs)
         self._state.set_comparison(comparison)
         requests = [self._request("run", run) for run in runs]
@@ -99,7 +104,7 @@ class Session(QObject):
         comparison, run = self._state.comparison, self._state.run(run_id)
         if comparison is None or run is None or run.is_trace:
             return
-        label = _next_label(run.config.label, [other.label for other in comparison.runs])
+        label = next_label(run.label, [other.label for other in comparison.runs])
         again = Run(new_run_id(), config=run.config, workload=run.workload, label=label)
         request = self._request("run", again)
         self._recording.begin_more(comparison.id, request, label)
@@ -114,7 +119,38 @@ class Session(QObject):
 
     def hurry(self, run_id: str) -> None:
         """Let a waiting run be the next."""
-        self._engine.hurry(run_id)
+        waiting = [run.id for run in self.waiting if run.id != run_id]
+        self._arrange([run_id, *waiting])
+
+    def move(self, run_id: str, step: int) -> None:
+        """Let a waiting run wait so many places later, or earlier where `step` is negative."""
+        waiting = [run.id for run in self.waiting]
+        if run_id in waiting:
+            place = min(max(waiting.index(run_id) + step, 0), len(waiting) - 1)
+            waiting.remove(run_id)
+            waiting.insert(place, run_id)
+            self._arrange(waiting)
+
+    @property
+    def waiting(self) -> list[Run]:
+        """Runs of the comparison that have not begun, in the order in which they will."""
+        running = self._state.running
+        return [
+            run for run in self._state.runs if run.id in self._tasks and run.id not in running and not run.processes
+        ]
+
+    def _arrange(self, waiting: Sequence[str]) -> None:
+        comparison = self._state.comparison
+        if comparison is None:
+            return
+        places = iter(waiting)
+        # what has begun or is over stays where it is
+        order = [next(places) if run.id in waiting else run.id for run in comparison.runs]
+        by_id = {run.id: run for run in comparison.runs}
+        comparison.runs[:] = [by_id[run_id] for run_id in order]
+        self._engine.arrange(waiting)
+        self._recording.arrange(comparison.id, order)
+        self._state.run_changed.emit(waiting[0])
 
     def stop(self) -> None:
         """End the run in progress and what waits behind it. Always safe to call."""
@@ -153,6 +189,7 @@ class Session(QObject):
             measurement=selection.measurement,
             timeout_s=selection.timeout_s,
             python=selection.python or default_python(),
+            devices=selection.cards if task == "run" else (),
         )
 
     def _submit(self, task: Task, run: Run, request: RunRequest) -> None:
@@ -165,7 +202,7 @@ class Session(QObject):
 
     def _run_started(self, run_id: str) -> None:
         if self._task(run_id) == "run":
-            self._state.set_running(run_id)
+            self._state.begin_running(run_id)
 
     def _run_changed(self, run_id: str) -> None:
         task, run = self._tasks[run_id]
@@ -185,8 +222,7 @@ class Session(QObject):
                 self.failed.emit(run.error.message, run.error.hint)
         if task == "doctor" and run.outcome != "finished" and self._state.environment is None:
             self._state.set_environment(None, run.error.message if run.error else "The interpreter gave no answer.")
-        if self._state.running_id == run_id:
-            self._state.set_running(None)
+        self._state.end_running(run_id)
         self._update_activity()
 
     def _task(self, run_id: str) -> Task:
@@ -197,11 +233,3 @@ class Session(QObject):
         busy, inspecting = "run" in kinds, "inspect" in kinds
         stopping = self._state.is_stopping and (busy or inspecting)
         self._state.set_activity(busy=busy, inspecting=inspecting, stopping=stopping)
-
-
-def _next_label(label: str, taken: Sequence[str]) -> str:
-    """The label with a number that is free: "default (2)"."""
-    number = 2
-    while f"{label} ({number})" in taken:
-        number += 1
-    return f"{label} ({number})"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
+from compilescope.domain.estimate import Earlier
 from compilescope.domain.run import Run
 from compilescope.domain.scan import Scan, scan
 from compilescope.domain.workload import Measurement
@@ -22,6 +24,7 @@ class AppState(QObject):
 
     script_changed = Signal()
     selection_changed = Signal()
+    earlier_changed = Signal()
     environment_changed = Signal()
     inspection_changed = Signal()
     comparison_changed = Signal()
@@ -44,7 +47,10 @@ class AppState(QObject):
         self.inspection_error: e.RunError | None = None
         self.comparison: Comparison | None = None
         self.shown_id: str | None = None
-        self.running_id: str | None = None
+        # on several cards several runs go on at once; in the order in which they began
+        self.running: list[str] = []
+        # how long runs of this script took, the newest first
+        self.earlier: tuple[Earlier, ...] = ()
         self.is_busy = False
         self.is_inspecting = False
         self.is_stopping = False
@@ -58,6 +64,11 @@ class AppState(QObject):
     def shown(self) -> Run | None:
         """The run whose details the panes show."""
         return self.run(self.shown_id)
+
+    @property
+    def running_id(self) -> str | None:
+        """The run in progress; of several the one that is shown, or else the first."""
+        return self.shown_id if self.shown_id in self.running else next(iter(self.running), None)
 
     def text_then(self, path: Path | None) -> str | None:
         """What a file held when a stored comparison ran; None where that is what it holds now, or is not known."""
@@ -92,6 +103,8 @@ class AppState(QObject):
     def _begin(
         self, *, script: Path | None = None, trace: Path | None = None, comparison: Comparison | None = None
     ) -> None:
+        if script != self.script:
+            self.earlier = ()
         self.script = script
         self.scan = scan(script) if script else None
         self.trace = trace
@@ -142,12 +155,26 @@ class AppState(QObject):
         if self._follows:
             self._show(run_id)
 
-    def set_running(self, run_id: str | None) -> None:
-        """The run in progress; the panes go along until the user has chosen a run."""
-        self.running_id = run_id
-        if run_id and self._follows:
+    def begin_running(self, run_id: str) -> None:
+        """A run has begun; the panes go along until the user has chosen a run."""
+        self.running.append(run_id)
+        # of several at once the panes stay with the first
+        if self._follows and len(self.running) == 1:
             self._show(run_id)
         self.activity_changed.emit()
+
+    def end_running(self, run_id: str) -> None:
+        if run_id in self.running:
+            self.running.remove(run_id)
+            if self._follows and self.running:
+                self._show(self.running[0])
+            self.activity_changed.emit()
+
+    def set_earlier(self, script: Path, earlier: Sequence[Earlier]) -> None:
+        """What is known of earlier runs of a script; of interest while it is the one that is open."""
+        if script == self.script and tuple(earlier) != self.earlier:
+            self.earlier = tuple(earlier)
+            self.earlier_changed.emit()
 
     def set_activity(self, *, busy: bool, inspecting: bool = False, stopping: bool = False) -> None:
         before = (self.is_busy, self.is_inspecting, self.is_stopping)

@@ -92,11 +92,12 @@ QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url($marks/chevron-dow
 
 QCheckBox { spacing: 8px; padding: 2px 0; }
 QCheckBox:disabled { color: $faint; }
-QCheckBox::indicator { width: 14px; height: 14px; border: 1px solid $strong_border; border-radius: 3px;
-    background: $field; }
+QTreeView::indicator, QCheckBox::indicator { width: 14px; height: 14px; border: 1px solid $strong_border;
+    border-radius: 3px; background: $field; }
 QCheckBox::indicator:hover, QCheckBox::indicator:focus { border-color: $accent; }
 QCheckBox:focus { color: $accent; }
-QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url($marks/check-$name.svg); }
+QTreeView::indicator:checked, QCheckBox::indicator:checked { background: $accent; border-color: $accent;
+    image: url($marks/check-$name.svg); }
 QCheckBox::indicator:disabled { border-color: $border; background: transparent; }
 QCheckBox::indicator:checked:disabled { border-color: $faint; background: $faint; image: url($marks/check-$name.svg); }
 QToolButton[role="chip"]:disabled { color: $faint; border-color: $border; }
@@ -118,6 +119,7 @@ QTableView, QTreeView, QListView, QListWidget {
     selection-color: $text; }
 QTableView { gridline-color: transparent; }
 QTableView::item, QListView::item { padding: 0 4px; border: none; }
+#plan::item { padding: 0 6px; }
 QTableView::item:selected, QListView::item:selected { background: $selection; }
 QTableCornerButton::section { background: $panel; border: none; }
 

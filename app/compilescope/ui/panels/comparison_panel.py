@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QWidget
 
 from compilescope.domain.matrix import workload_name
@@ -25,6 +27,8 @@ WIDE = 1360
 # left out in this order where there is no room for all, so that the result stays in view
 SPARED_FIRST = (3, 6, 5, 7, 1)
 CHART_WIDTH = 430
+# where a waiting run goes in the queue
+MOVES = (("Run earlier", -1, "Alt+Up"), ("Run later", 1, "Alt+Down"))
 
 if TYPE_CHECKING:
     from compilescope.ui.charts.comparison import ComparisonChart
@@ -36,6 +40,7 @@ class ComparisonPanel(QWidget):
     repeat_wanted = Signal(str)  # run id
     skip_wanted = Signal(str)
     hurry_wanted = Signal(str)
+    move_wanted = Signal(str, int)  # run id, places later, or earlier where negative
     difference_wanted = Signal()
 
     def __init__(self, state: AppState, findings: Findings, theme: Theme, parent: QWidget | None = None) -> None:
@@ -57,6 +62,13 @@ class ComparisonPanel(QWidget):
         self._table.set_widths((20, 13, 9, 17, 14, 10, 9, 5, 5, 16), stretch=9)
         self._table.spare_first(SPARED_FIRST)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
+        for text, step, keys in MOVES:
+            action = QAction(text, self._table)
+            action.setShortcut(keys)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action.setData(step)
+            action.triggered.connect(self._move_chosen)
+            self._table.addAction(action)
         self.setFocusProxy(self._table)
         self._chart: ComparisonChart | None = None
         self._layout = QHBoxLayout(self)
@@ -88,13 +100,29 @@ class ComparisonPanel(QWidget):
         # eager stays on top: it is what the others are read against
         first = [row for row in rows if row.run is None]
         rows = first + self._table.in_order(rows[len(first) :], COLUMNS)
+        chosen, order = self.chosen, [row.run.id for row in self._model.rows if row.run]
         grown = len(rows) != self._model.rowCount()
         self._model.set_rows(rows)
+        if not grown and order != [row.run.id for row in rows if row.run]:
+            self._choose_again(chosen)
         if self._chart is not None:
             self._chart.show_rows(rows)
         if grown:
             self.fit_height()
             self._select_shown()
+
+    def _choose_again(self, chosen: Sequence[str]) -> None:
+        """Rows have moved: select those of the same runs."""
+        flags = QItemSelectionModel.SelectionFlag
+        selection = self._table.selectionModel()
+        self._is_selecting = True
+        selection.clearSelection()
+        for number, row in enumerate(self._model.rows):
+            if row.run and row.run.id in chosen:
+                selection.select(self._model.index(number, 0), flags.Select | flags.Rows)
+                if row.run.id == self._state.shown_id:
+                    selection.setCurrentIndex(self._model.index(number, 0), flags.NoUpdate)
+        self._is_selecting = False
 
     def fit_height(self) -> None:
         """As high as the rows, as far as the window has room."""
@@ -136,16 +164,23 @@ class ComparisonPanel(QWidget):
         if run is not None and not run.is_trace:
             if run.is_over:
                 menu.addAction("Run again", lambda: self.repeat_wanted.emit(run.id))
-            elif run.processes or run.id == self._state.running_id:
+            elif run.processes or run.id in self._state.running:
                 menu.addAction("Stop this one", lambda: self.skip_wanted.emit(run.id))
             else:
                 menu.addAction("Run next", lambda: self.hurry_wanted.emit(run.id))
+                for text, step, keys in MOVES:
+                    menu.addAction(text, partial(self.move_wanted.emit, run.id, step)).setShortcut(keys)
                 menu.addAction("Skip", lambda: self.skip_wanted.emit(run.id))
             menu.addSeparator()
         menu.addAction("Use as baseline", lambda: self.set_baseline(run.id if run else None))
         difference = menu.addAction("Difference of two configurations", self.difference_wanted.emit)
         difference.setEnabled(len(self._state.runs) > 1)
         return menu
+
+    def _move_chosen(self) -> None:
+        action, chosen = self.sender(), self.chosen
+        if isinstance(action, QAction) and len(chosen) == 1:
+            self.move_wanted.emit(chosen[0], action.data())
 
     def _show_menu(self, place: QPoint) -> None:
         row = self._model.row(self._table.indexAt(place).row())

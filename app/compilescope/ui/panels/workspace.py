@@ -16,6 +16,7 @@ from compilescope.ui.panels.breaks_pane import BreaksPane
 from compilescope.ui.panels.chart_slot import ChartSlot
 from compilescope.ui.panels.comparison_panel import ComparisonPanel
 from compilescope.ui.panels.log_split import LogSplit
+from compilescope.ui.panels.plan_panel import PlanPanel
 from compilescope.ui.panels.recompiles_pane import RecompilesPane
 from compilescope.ui.panels.source_view import SourceView
 from compilescope.ui.panels.timing_pane import TimingPane
@@ -162,6 +163,7 @@ class Workspace(QWidget):
 
     def _build(self, findings: Findings, theme: Theme) -> None:
         self.answer = AnswerCard(self._state, findings, theme)
+        self.plan = PlanPanel(self._state)
         self.comparison = ComparisonPanel(self._state, findings, theme)
         self.timing = TimingPane(self._state, findings, theme)
         self.timeline = ChartSlot(self._state)
@@ -191,6 +193,7 @@ class Workspace(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(margin)
+        layout.addWidget(self.plan)
         layout.addWidget(self.comparison)
         layout.addWidget(self.split, 1)
 
