@@ -194,7 +194,8 @@ def test_that_inputs_may_come_from_a_data_loader_with_workers(worker: Worker, ml
 
 
 def test_that_a_script_with_a_library_s_name_is_loaded(worker: Worker, mlp: str) -> None:
-    told = worker.run(worker.script(mlp, "queue.py"), task="inspect")
+    # which its spawned children find too
+    told = worker.run(worker.script(mlp + LOADER.format(context="spawn"), "colorsys.py"), task="inspect")
 
     assert told.status == 0, told.log
 

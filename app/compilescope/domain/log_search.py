@@ -12,8 +12,15 @@ from typing import Any
 
 from compilescope.domain.errors import UsageError
 from compilescope.domain.log import Block, Level, LogStore
+from compilescope.domain.time_limit import TookTooLongError, processor_time
 
+TOO_SLOW = "This regular expression takes too long on a line of this log: try one with fewer repeats in repeats."
 _MAX_SPANS = 50
+# for some dozens of lines at a time; some expressions take years for a single one
+_LIMIT_S = 0.2
+_AT_ONCE = 64
+# expressions that reached the limit, which are not tried again
+_too_slow: set[str] = set()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +49,14 @@ class LogFilter:
             return []
         pattern = self.text if self.is_pattern else re.escape(self.text)
         found = re.compile(pattern, re.IGNORECASE).finditer(text)
-        return [match.span() for match, _ in zip(found, range(_MAX_SPANS), strict=False) if match[0]]
+        if self.text in _too_slow:
+            return []
+        try:
+            with processor_time(_LIMIT_S):
+                return [match.span() for match, _ in zip(found, range(_MAX_SPANS), strict=False) if match[0]]
+        except TookTooLongError:
+            _too_slow.add(self.text)
+            return []
 
 
 class LogSearch:
@@ -57,9 +71,14 @@ class LogSearch:
         self._pattern = re.compile(wanted.text, re.IGNORECASE) if wanted.is_pattern else None
 
     @property
+    def problem(self) -> str:
+        """Why the search was given up; empty where it was not."""
+        return TOO_SLOW if self._pattern is not None and self._filter.text in _too_slow else ""
+
+    @property
     def is_current(self) -> bool:
-        """Whether every line of the store has been looked at."""
-        return self._read >= self._store.end
+        """Whether every line of the store has been looked at, or the search was given up."""
+        return self._read >= self._store.end or bool(self.problem)
 
     @property
     def progress(self) -> float:
@@ -72,6 +91,8 @@ class LogSearch:
         before = len(self.matches)
         deadline = time.perf_counter() + seconds
         for block, low, high in self._store.parts(self._read):
+            if self.problem:
+                break
             self._scan(block, low, high, deadline)
             if time.perf_counter() >= deadline:
                 break
@@ -85,7 +106,11 @@ class LogSearch:
 
     def _scan(self, block: Block, low: int, high: int, deadline: float) -> None:
         if self._pattern is not None:
-            high = self._scan_for_pattern(block, low, high, deadline)
+            try:
+                high = self._scan_for_pattern(block, low, high, deadline)
+            except TookTooLongError:
+                _too_slow.add(self._filter.text)
+                return
         elif self._filter.text:
             self._add(block, self._with_text(block, low, high))
         else:
@@ -111,11 +136,12 @@ class LogSearch:
         assert self._pattern is not None
         search, found = self._pattern.search, []
         lines = block.lines(low, high).decode().split("\n")
-        for index in range(low, high):
-            if search(lines[index - low]):
-                found.append(index)
-            if not index & 63 and time.perf_counter() >= deadline:
-                high = index + 1
+        for begin in range(low, high, _AT_ONCE):
+            end = min(begin + _AT_ONCE, high)
+            with processor_time(_LIMIT_S):
+                found += [index for index in range(begin, end) if search(lines[index - low])]
+            if time.perf_counter() >= deadline:
+                high = end
                 break
         self._add(block, found)
         return high

@@ -10,7 +10,8 @@ from compilescope.domain.events import Event
 from compilescope.domain.workload import Start
 from compilescope.engine.request import RunRequest
 
-ROOM_BYTES = 64 << 20
+# more than a window takes in half a second; all of it stands before the word that a run has stopped
+ROOM_BYTES = 8 << 20
 EVENT_BYTES = 500  # about what a decoded event takes
 LINE_BYTES = 60  # what a bytes object takes beside its text
 

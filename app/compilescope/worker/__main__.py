@@ -1,4 +1,7 @@
-"""Start of a worker process, by file path. Does nothing when imported, as spawned children of the script import it."""
+"""Start of a worker process, by file path.
+
+Spawned children of the script import this too; there it only helps to find a script by a name that is not its file's.
+"""
 
 import os
 import sys
@@ -79,5 +82,18 @@ def _serve() -> None:
     session.main(line.decode("utf-8"), events)
 
 
+class _Alias:
+    """Finds the script by the name that the worker gave it, since a library owns that of its file."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> object:
+        import importlib.util
+
+        alias, _, path = os.environ["COMPILESCOPE_ALIAS"].partition("=")
+        return importlib.util.spec_from_file_location(name, path) if name == alias else None
+
+
 if __name__ == "__main__":
     _main()
+elif __name__ == "__mp_main__" and "COMPILESCOPE_ALIAS" in os.environ:
+    sys.meta_path.append(_Alias)  # type: ignore[arg-type]

@@ -12,6 +12,9 @@ from types import ModuleType
 
 from compilescope.worker.errors import WorkerError
 
+# tells the script's spawned children, which look for it by the name that it has here, where it is; see __main__
+ALIAS = "COMPILESCOPE_ALIAS"
+
 
 def load(script: str, arguments: Sequence[str]) -> ModuleType:
     """Run the script's module level and return its module. Whatever it raises goes through."""
@@ -20,6 +23,8 @@ def load(script: str, arguments: Sequence[str]) -> ModuleType:
         raise WorkerError(f"There is no file {path}.", hint="Choose the script again.", type="FileNotFoundError")
     sys.argv = [str(path), *arguments]
     name, roots = _module_name(path)
+    if name == f"script_{path.stem}":
+        os.environ[ALIAS] = f"{name}={path}"
     os.chdir(path.parent)
     for root in reversed(roots):
         sys.path.insert(0, str(root))

@@ -108,3 +108,15 @@ def test_that_spans_say_where_a_text_stands() -> None:
     assert LogFilter(text="ab").spans("xABab") == [(1, 3), (3, 5)]
     assert LogFilter().spans("anything") == []
     assert LogFilter(text="x*", is_pattern=True).spans("aaxx") == [(2, 4)]
+
+
+def test_that_an_expression_that_would_take_years_is_given_up():
+    store = LogStore()
+    store.append("run", 0.0, [b"x", b"a" * 60 + b"!", b"x"])
+    search = LogSearch(store, LogFilter(text=r"(a+)+$", is_pattern=True))
+
+    search.advance(1.0)
+
+    assert search.is_current
+    assert "too long" in search.problem
+    assert LogFilter(text=r"(a+)+$", is_pattern=True).spans("a" * 60 + "!") == []

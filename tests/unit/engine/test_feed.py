@@ -31,7 +31,7 @@ def test_that_waiting_ends_with_the_next_item_or_in_time() -> None:
 
     began = time.monotonic()
     assert feed.wait(5.0)
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 4.0
 
 
 def test_that_a_full_feed_has_room_again_once_it_is_drained() -> None:

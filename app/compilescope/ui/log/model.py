@@ -55,6 +55,11 @@ class LogModel(QAbstractTableModel):
     def progress(self) -> float:
         return self._search.progress if self._search else 1.0
 
+    @property
+    def problem(self) -> str:
+        """Why the filter was given up; empty where it was not."""
+        return self._search.problem if self._search else ""
+
     def set_filter(self, wanted: LogFilter, seconds: float) -> None:
         """Show what another filter lets through; rows that are not found within `seconds` come by `advance`."""
         self.beginResetModel()

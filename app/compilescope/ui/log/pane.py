@@ -211,14 +211,18 @@ class LogPane(QWidget):
         rows, total = self._model.rowCount(), len(self.store)
         is_empty = rows == 0 and (total == 0 or self._model.is_current)
         if is_empty:
-            self._empty.setText(_NO_MATCH if total else _EMPTY)
+            self._empty.setText(self._model.problem or (_NO_MATCH if total else _EMPTY))
         self._pages.setCurrentWidget(self._empty if is_empty else self._table)
         self._bar.show_count(self._count_text(rows, total))
+        if self._model.problem:
+            self._bar.show_problem(self._model.problem)
         if self._was_empty != self.is_empty:
             self._was_empty = self.is_empty
             self.emptied.emit(self.is_empty)
 
     def _count_text(self, rows: int, total: int) -> str:
+        if self._model.problem:
+            return f"{units.count(rows)} found, then given up"
         if not self._model.is_current:
             return f"{units.count(rows)} found, searching … {self._model.progress:.0%}"
         if not self._model.filter.shows_all:
