@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -168,3 +169,18 @@ def test_that_options_of_a_backend_that_has_none_are_refused(
 
     assert main(["bench", str(script), *words, "--option", "nosuch=1"]) == 2
     assert f"--option is for the backend inductor; {backends[-1]} has no options." in capsys.readouterr().err
+
+
+def test_that_the_readme_names_commands_and_options_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    headless = readme.partition("## Without a window")[2].partition("\n## ")[0]
+    offered = {}
+    for command in COMMANDS:
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        offered[command] = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+
+    assert set(re.findall(r"^compilescope (\w+)", headless, re.MULTILINE)) == set(COMMANDS)
+    for command, words in re.findall(r"^compilescope (\w+)(.*)", headless, re.MULTILINE):
+        assert set(re.findall(r"--[a-z][a-z-]*", words)) <= offered[command]
+    assert set(re.findall(r"--[a-z][a-z-]*", headless)) <= set().union(*offered.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import sys
 import time
@@ -19,17 +20,19 @@ from compilescope.cli.progress import Progress
 from compilescope.cli.stored import opened_history
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.errors import UsageError
+from compilescope.domain.keyhistory import with_keys
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.scan import scan
 from compilescope.engine.feed import LogLines, RunEvents, RunStarted
 from compilescope.engine.request import RunRequest, new_run_id
 from compilescope.engine.supervisor import Supervisor, forget
-from compilescope.recording import RecordedFeed
+from compilescope.recording import RecordedFeed, key_sources, sweep_runs
 from compilescope.report import tables
 from compilescope.store.history import History
 
 TICK_S = 0.1
+_ON_THE_LOG = re.compile(r"\b(log|traceback)\b")
 
 
 def bench(arguments: argparse.Namespace) -> int:
@@ -40,24 +43,36 @@ def bench(arguments: argparse.Namespace) -> int:
         check_writable(Path(arguments.log))
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     comparison = Comparison(id=new_run_id(), created=time.time())
+    keeps = False
     try:
         with _history(arguments) as history:
+            keeps = history is not None and history.path is not None
+            if history:
+                sweep_runs(history)
             with _log(arguments.log) as log:
                 was_stopped = _Bench(requests, comparison, history, log).carry_out()
             source = history.source(comparison.id) if history else None
-        result = comparison_json(comparison)
+            result = with_keys(comparison_json(comparison), comparison, key_sources(history))
     finally:
-        for request in requests:
+        for request in requests if not keeps else ():
             forget(request.id)
     problems = files.write(comparison, result, source=source, measurement=requests[0].measurement)
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-    print(tables.text_table(result), end="", flush=True)
+    print(tables.text_table(result) + _where_to_read_on(comparison, arguments), end="", flush=True)
     if problems:
         raise problems[0]
     if was_stopped:
         return 130
     is_held_ = baseline is None or is_held(result, baseline, arguments.baseline)
     return 0 if is_held_ and all(run.outcome == "finished" for run in comparison.runs) else 1
+
+
+def _where_to_read_on(comparison: Comparison, arguments: argparse.Namespace) -> str:
+    """Where the log and the tracebacks are that hints speak of; only their ends were shown."""
+    hints = [run.error.hint for run in comparison.runs if run.error]
+    if arguments.log or not any(_ON_THE_LOG.search(hint) for hint in hints):
+        return ""
+    return "\nThe log is kept whole with --log FILE; a --json FILE holds the tracebacks.\n"
 
 
 def _log(path: str | None) -> AbstractContextManager[IO[bytes] | None]:

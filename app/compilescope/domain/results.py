@@ -6,13 +6,13 @@ Keys are only ever added. None (null) means unknown.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 import compilescope
 from compilescope.domain import events as e
+from compilescope.domain import units
 from compilescope.domain.advice import Advice, advise_with_faults
 from compilescope.domain.comparison import Comparison, Recommendation, recommend
 from compilescope.domain.faults import HINT
@@ -22,7 +22,6 @@ from compilescope.domain.statistics import NOISE_FLOOR, Interval
 from compilescope.domain.verdict import judge_with_fault
 
 SCHEMA = 1
-_FIGURE = re.compile(r"\d+(\.\d+)?")
 CUDAGRAPH_MODES = ("reduce-overhead", "max-autotune")
 
 
@@ -149,6 +148,10 @@ def _compile(run: Run, measures: Measures) -> dict[str, Any]:
         "eager_first_call_s": measures.eager_first_call_s,
         "cold_first_call_s": measures.cold_first_call_s,
         "warm_first_call_s": measures.warm_first_call_s,
+        "cold_first_use_s": measures.cold_first_use_s,
+        "warm_first_use_s": measures.warm_first_use_s,
+        "first_uses": _first_uses(run.cold),
+        "warm_first_uses": _first_uses(run.warm),
         "graphs": story.graphs if story and known else None,
         "ops": story.ops if story and known else None,
         "kernels": len(story.kernels) or None if story else None,
@@ -162,6 +165,10 @@ def _phases(process: ProcessStory | None) -> list[dict[str, Any]]:
         {"name": row.name, "group": row.group, "start_s": row.began, "duration_s": row.duration_s, "depth": row.depth}
         for row in (process.phases if process else ())
     ]
+
+
+def _first_uses(process: ProcessStory | None) -> list[dict[str, Any]]:
+    return [{"name": use.name, "duration_s": use.duration_s} for use in (process.first_uses if process else ())]
 
 
 def _graph_break(row: GraphBreakRow) -> dict[str, Any]:
@@ -282,7 +289,7 @@ def _warnings(run: Run) -> list[dict[str, Any]]:
     """What the worker warned of, once each: where two processes tell the same with other figures, the first counts."""
     rows: dict[tuple[str, str], e.Warning] = {}
     for row in (row for process in run.processes for row in process.warnings):
-        rows.setdefault((row.code, _FIGURE.sub("#", row.message)), row)
+        rows.setdefault((row.code, units.without_figures(row.message)), row)
     return [_warning(row) for row in rows.values()]
 
 

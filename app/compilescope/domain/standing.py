@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from compilescope.domain.comparison import Verdict
+from typing import TYPE_CHECKING
+
 from compilescope.domain.run import Run
+
+if TYPE_CHECKING:
+    from compilescope.domain.verdict import Verdict
 
 _STAGES = {
     "start": "starting Python",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
+
+_FIGURE = re.compile(r"\d+(\.\d+)?")
 
 
 def duration(seconds: float | None) -> str:
@@ -105,3 +108,8 @@ def significant(value: float, digits: int = 3) -> str:
         probe *= 10
         decimals += 1
     return f"{rounded:.{decimals}f}"
+
+
+def without_figures(text: str) -> str:
+    """What two messages have in common that differ in their figures alone."""
+    return _FIGURE.sub("#", text)

@@ -8,6 +8,7 @@ from compilescope.domain import statistics, units
 from compilescope.domain.faults import fault
 from compilescope.domain.measures import BreakEven, Measures, measure
 from compilescope.domain.run import Run
+from compilescope.domain.standing import when_text
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
 
 KINDS = ("failed", "incorrect", "not_compiled", "slower", "faster", "no_difference")
@@ -108,11 +109,11 @@ def _failure_reasons(run: Run) -> tuple[str, ...]:
     reasons = []
     if error is not None:
         where = f" ({error.file}:{error.line})" if error.file and error.line else ""
-        reasons.append(f"It ended at stage {error.stage}{where}: {_first_line(error.message)}")
+        reasons.append(f"It ended {when_text(error.stage)}".rstrip() + f"{where}: {_first_line(error.message)}")
         if error.hint:
             reasons.append(error.hint)
     elif run.current_stage is not None:
-        reasons.append(f"It ended at stage {run.current_stage.name}.")
+        reasons.append(f"It ended {when_text(run.current_stage.name) or 'before its first stage'}.")
     return tuple(reasons)
 
 
@@ -181,8 +182,13 @@ def disagreement_reason(measures: Measures) -> str:
 
 def unrest_reasons(run: Run) -> list[str]:
     """What disturbed the machine while it timed, once a kind."""
-    rows = {row.code: row for process in run.processes for row in process.warnings if row.code in _UNREST}
-    return [f"Warning: {row.message}" for row in rows.values()]
+    rows = [row for process in run.processes for row in process.warnings if row.code in _UNREST]
+    told = {(row.code, units.without_figures(row.message)): row.message for row in rows}
+    return [f"Warning: {message}" for message in told.values()]
+
+
+# from here on a first call is not the model's alone
+FIRST_USE_SHARE = 0.05
 
 
 def _compile_reason(measures: Measures) -> str:
@@ -191,6 +197,8 @@ def _compile_reason(measures: Measures) -> str:
     text = f"First call {units.duration(measures.cold_first_call_s)} cold"
     if measures.warm_first_call_s is not None:
         text += f", {units.duration(measures.warm_first_call_s)} with a warm cache"
+    if (measures.cold_first_use_s or 0.0) > FIRST_USE_SHARE * measures.cold_first_call_s:
+        text += f" (of the cold one {units.duration(measures.cold_first_use_s)} went into preparing the C++ compiler)"
     if measures.cold_break_even is not None:
         text += f"; pays off after {break_even_text(measures.cold_break_even)}"
     return text + "."

@@ -220,14 +220,14 @@ def _method(comparison: Comparison, measurement: Measurement | None, source: str
 
 def _warnings(runs: Sequence[Run]) -> list[str]:
     """Each kind of warning once, with how often it came in other words."""
-    groups: dict[str, dict[str, None]] = {}
+    groups: dict[tuple[str, str], dict[str, None]] = {}
     for row in (row for run in runs for process in run.processes for row in process.warnings):
-        groups.setdefault(row.code or row.message, {})[row.message] = None
+        groups.setdefault((row.code, units.without_figures(row.message)), {})[row.message] = None
     found = []
     for messages in groups.values():
         more = len(messages) - 1
         times = "once" if more == 1 else f"{more} times"
-        found.append(next(iter(messages)) + (f" (And {times} more, in like words.)" if more else ""))
+        found.append(next(iter(messages)) + (f" (And {times} more, with other figures.)" if more else ""))
     return found
 
 

@@ -160,13 +160,13 @@ def _unmeasured_runs(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _unchecked_results(runs: Sequence[Run]) -> Iterator[str]:
-    verdicts = {run.label: measure(run).numerics.verdict for run in runs if run.outcome == "finished"}
-    unchecked = [label for label, verdict in verdicts.items() if verdict == "not_checked"]
+    verdicts = [(run.label, measure(run).numerics.verdict) for run in runs if run.outcome == "finished"]
+    unchecked = [label for label, verdict in verdicts if verdict == "not_checked"]
     if unchecked:
-        yield f"Results were not compared with eager’s: {_names(unchecked)}."
-    unsure = [label for label, verdict in verdicts.items() if verdict == "nondeterministic"]
+        yield f"Whether results agree with eager’s was not checked, or could not be told: {_names(unchecked)}."
+    unsure = [label for label, verdict in verdicts if verdict == "nondeterministic"]
     if unsure:
-        yield f"Eager does not repeat its own results, so that correctness could not be shown: {_names(unsure)}."
+        yield f"Results vary from call to call, so that correctness could not be shown: {_names(unsure)}."
 
 
 def _missing_measures(measured: Sequence[Measures]) -> Iterator[str]:

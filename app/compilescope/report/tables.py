@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from compilescope.domain import units
 from compilescope.domain.errors import AppError
 from compilescope.report.columns import COLUMNS, Column, at, label, total
 from compilescope.report.markdown import markdown
@@ -32,6 +33,7 @@ CSV_PATHS = (
     *(f"timing.compiled_latency_ms.{name}" for name in _SUMMARY),
     *("timing.eager_gpu_busy_ms", "timing.compiled_gpu_busy_ms", "timing.launch_bound"),
     *(f"compile.{name}" for name in ("eager_first_call_s", "cold_first_call_s", "warm_first_call_s")),
+    *("compile.cold_first_use_s", "compile.warm_first_use_s"),
     *("compile.graphs", "compile.ops", "compile.kernels", "graph_breaks", "recompiles", "recompile_limits"),
     *(f"cache.{cache}.{name}" for cache in ("fx_graph", "aot_autograd") for name in ("hits", "misses", "bypasses")),
     *("cudagraphs.captured", "cudagraphs.skips"),
@@ -85,7 +87,8 @@ def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
             lines += ["", *_wrapped(f"{label(run)}: {at(run, 'verdict.summary')}{_place(run)}", width)]
             hint = at(run, "error.hint")
             lines += _wrapped(f"  {hint}", width) if hint else []
-    warnings = {row["code"]: row["message"] for run in runs for row in run.get("warnings") or ()}
+    told = [row for run in runs for row in run.get("warnings") or ()]
+    warnings = {(row["code"], units.without_figures(row["message"])): row["message"] for row in told}
     lines += (
         ["", *(line for text in warnings.values() for line in _wrapped(f"Note: {text}", width))] if warnings else []
     )

@@ -96,7 +96,7 @@ def test_that_a_failure_gives_its_stage_and_hint(make_run: RunMaker):
     found = judge(make_run(ended=e.Ended(outcome="failed", error=BROKEN)))
 
     assert found is not None
-    assert any("stage compile" in reason for reason in found.reasons)
+    assert any("ended while compiling" in reason for reason in found.reasons)
     assert "Install g++." in found.reasons
 
 
