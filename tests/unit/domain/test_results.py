@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from fakes.comparisons import comparison
+from fakes.stories import transcript
 
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
 from compilescope.domain.results import comparison_json, finite
 from compilescope.domain.run import Run
+from compilescope.domain.savedtraces import read_saved, saved_json
 from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
@@ -65,6 +68,59 @@ def test_that_every_kind_of_run_fits_the_schema(validator: jsonschema.Draft20201
 
     validator.validate(value)
     json.dumps(value, allow_nan=False)
+
+
+def of_kind(kind: str, make_run: RunMaker) -> dict[str, Any]:
+    """A comparison as the window, the command line or a trace makes it, through the text of its file."""
+    if kind == "full":
+        value = comparison_json(comparison(samples=20))
+    elif kind == "trace":
+        value = saved_json(read_saved(transcript("graph_break_and_recompile")))
+    elif kind == "sweep":
+        more = [e.Samples(side=side, shape=1, block=0, seconds=(2e-3,) * 20) for side in ("eager", "compiled")]
+        value = results(
+            make_run("sweep", workload=Workload(script="m.py", inputs={"x": [(8, 16), (4, 16)]}), extra=more)
+        )
+    elif kind == "training":
+        training = Workload(script="m.py", phase="training", precision="bf16")
+        value = results(make_run("training", workload=training), make_run("inference"))
+    else:
+        value = results(make_run(kind, ended=e.Ended(outcome=kind)))
+    return dict(json.loads(json.dumps(value, allow_nan=False)))
+
+
+@pytest.mark.parametrize("kind", ["full", "trace", "sweep", "training", "stopped", "timed_out", "crashed", "failed"])
+def test_that_the_schema_describes_every_key_of_every_kind_of_comparison(
+    kind: str, validator: jsonschema.Draft202012Validator, make_run: RunMaker
+):
+    value = of_kind(kind, make_run)
+
+    validator.validate(value)
+    assert sorted(undescribed(value, validator.schema, validator.schema)) == []
+
+
+def undescribed(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[str]:
+    """Keys of which the schema says nothing; what may hold any key says so by its type alone."""
+    schema = resolved(schema, whole)
+    if isinstance(value, list):
+        for item in value:
+            yield from undescribed(item, schema.get("items", {}), whole)
+    elif isinstance(value, dict) and "properties" in schema:
+        for key, item in value.items():
+            if key not in schema["properties"]:
+                yield key
+            else:
+                yield from undescribed(item, schema["properties"][key], whole)
+
+
+def resolved(schema: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        found: Any = whole
+        for name in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[name]
+        return resolved(found, whole)
+    choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
+    return resolved(choices[0], whole) if choices else schema
 
 
 def test_that_an_empty_comparison_fits_the_schema(validator: jsonschema.Draft202012Validator):
