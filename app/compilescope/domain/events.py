@@ -315,6 +315,16 @@ class FirstCall(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FirstUse(Event):
+    """What a process pays once, whatever the model, has been paid: an import, a device's context, a test of the
+    compiler. Told at its end; one that lies within the first call is a part of that."""
+
+    type: ClassVar[str] = "first_use"
+    name: str = ""
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Samples(Event):
     """Timed calls, in chunks. `seconds[i]` is the time per call of block `block + i` (`measure` back_to_back), or of
     one synchronised call (`measure` latency); `wall_s` the wall clock beside a device clock."""

@@ -11,6 +11,7 @@ from typing import TypeVar
 from compilescope.domain import statistics
 from compilescope.domain.agreement import Agreement, agreement
 from compilescope.domain.faults import fault
+from compilescope.domain.firstcall import first_use_s
 from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
 from compilescope.domain.statistics import Interval, Pairs
 
@@ -78,6 +79,8 @@ class Measures:
     eager_first_call_s: float | None = None
     cold_first_call_s: float | None = None
     warm_first_call_s: float | None = None
+    cold_first_use_s: float | None = None
+    warm_first_use_s: float | None = None
     cold_break_even: BreakEven | None = None
     warm_break_even: BreakEven | None = None
     eager_peak_bytes: int | None = None
@@ -159,6 +162,8 @@ def _measure(run: Run) -> Measures:
         eager_first_call_s=_first_call(run.story, EAGER),
         cold_first_call_s=cold,
         warm_first_call_s=warm,
+        cold_first_use_s=first_use_s(run.cold),
+        warm_first_use_s=first_use_s(run.warm),
         cold_break_even=_break_even(cold, eager, speedup),
         warm_break_even=_break_even(warm, eager, speedup),
         eager_peak_bytes=_peak(processes, EAGER, "steady"),

@@ -18,6 +18,7 @@ _ROWS: dict[type[e.Event], str] = {
     e.Text: "texts",
     e.Numerics: "numerics",
     e.Noise: "noise",
+    e.FirstUse: "first_uses",
     e.Warning: "warnings",
 }
 
@@ -128,6 +129,7 @@ class ProcessStory:
         self.kernels: list[e.Kernel] = []
         self.texts: list[e.Text] = []
         self.first_calls: dict[tuple[str, str], e.FirstCall] = {}
+        self.first_uses: list[e.FirstUse] = []
         self.later_first_calls: dict[tuple[int, str], e.FirstCall] = {}
         self.series: dict[tuple[int, str, str], Series] = {}
         self.voids: list[e.Void] = []

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from compilescope.domain import units
 from compilescope.domain.comparison import judge
-from compilescope.domain.measures import measure
+from compilescope.domain.firstcall import FIRST_USE, OUTSIDE, first_call_parts
+from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
 from compilescope.report.blocks import (
     CostChart,
@@ -28,7 +29,10 @@ KIND_NOTES = {
     "not_compiled": "not compiled",
     "no_difference": "no measurable difference",
 }
-GROUPS = ("dynamo", "guards", "aot", "backward", "inductor", "codegen", "kernels", "autotune", "cudagraphs", "other")
+GROUPS = (
+    *("dynamo", "guards", "aot", "backward", "inductor", "codegen", "kernels", "autotune", "cudagraphs", "other"),
+    *(FIRST_USE, OUTSIDE),
+)
 
 
 def speedup_figure(runs: Sequence[Run], chosen: str | None, noise_floor: float) -> Figure | None:
@@ -87,70 +91,60 @@ def _samples(run: Run, side: str) -> list[float]:
 
 def phase_figure(run: Run) -> Figure | None:
     """Where the first calls went, cold above warm."""
-    bars = [
-        bar
-        for label, process in (("Cold", run.cold), ("Warm", run.warm))
-        if process is not None and (bar := _phase_bar(label, process)) is not None
-    ]
+    bars = first_call_bars(run)
     if not bars:
         return None
     caption = (
-        "First compiled call by compiler phase, each phase without those inside it. "
+        "First compiled call by compiler phase, each phase without those inside it; together they are the call. "
+        "“First use” is what the process would have paid for any model. "
         "“Cold” starts with an empty cache, “warm” in a new process with the cache that the cold one left."
     )
     return Figure(chart=PhaseChart(bars=bars), caption=caption)
 
 
+def first_call_bars(run: Run) -> list[PhaseBar]:
+    """The first compiled calls of the cold and the warm process, as far as they were made."""
+    processes = (("Cold", run.cold), ("Warm", run.warm))
+    bars = [_phase_bar(label, process) for label, process in processes if process is not None]
+    return [bar for bar in bars if bar is not None]
+
+
 def _phase_bar(label: str, process: ProcessStory) -> PhaseBar | None:
-    calls = process.first_calls
-    call = calls.get((COMPILED, "step")) or calls.get((COMPILED, "forward"))
-    own = own_times(process)
-    if call is None or not own:
+    found = first_call_parts(process)
+    if found is None or not process.phases:
         return None
     totals: dict[str, float] = {}
-    for group, _, seconds in own:
+    for group, seconds in found.groups.items():
         name = group if group in GROUPS else "other"
         totals[name] = totals.get(name, 0.0) + seconds
-    # phases of other threads overlap, so that their sum may pass the call's own time
-    spent = sum(totals.values())
-    if spent > call.duration_s > 0:
-        totals = {name: seconds * call.duration_s / spent for name, seconds in totals.items()}
     parts = [(name, totals[name]) for name in GROUPS if totals.get(name)]
-    rest = call.duration_s - sum(seconds for _, seconds in parts)
-    if rest > 0.005 * call.duration_s:
-        parts.append(("outside the compiler", rest))
-    return PhaseBar(label=label, total_s=call.duration_s, parts=parts)
-
-
-def own_times(process: ProcessStory) -> list[tuple[str, str, float]]:
-    """Each ended phase's group, name and seconds, less those of the phases inside it."""
-    own: list[float] = []
-    stacks: dict[int | None, list[int]] = {}
-    for index, row in enumerate(process.phases):
-        stack = stacks.setdefault(row.thread, [])
-        del stack[row.depth :]
-        own.append(row.duration_s or 0.0)
-        if stack:
-            own[stack[-1]] -= row.duration_s or 0.0
-        stack.append(index)
-    rows = zip(process.phases, own, strict=True)
-    return [(row.group, row.name, max(seconds, 0.0)) for row, seconds in rows if row.duration_s]
+    return PhaseBar(label=label, total_s=found.total_s, parts=parts)
 
 
 def cost_figure(run: Run) -> Figure | None:
     """When this configuration has paid for its first call; None where it never does."""
     found = measure(run)
-    even, eager, compiled = found.cold_break_even, found.eager, found.compiled
-    if even is None or eager is None or compiled is None or found.cold_first_call_s is None:
+    chart = cost_chart(found)
+    if chart is None or found.cold_break_even is None:
         return None
-    lines = [
-        CostLine(label="eager", first_call_s=0.0, per_call_s=eager.median, is_eager=True),
-        CostLine(label="cold cache", first_call_s=found.cold_first_call_s, per_call_s=compiled.median),
-    ]
-    if found.warm_first_call_s is not None:
-        lines.append(CostLine(label="warm cache", first_call_s=found.warm_first_call_s, per_call_s=compiled.median))
     caption = (
         "Total time over calls. Where a line crosses eager’s, compiling has paid for its first call: "
-        f"after about {units.count(float(f'{even.calls:.3g}'))} calls with a cold cache."
+        f"after about {units.count(float(f'{found.cold_break_even.calls:.3g}'))} calls with a cold cache."
     )
-    return Figure(chart=CostChart(lines=lines, calls=2 * even.calls), caption=caption)
+    return Figure(chart=chart, caption=caption)
+
+
+def cost_chart(found: Measures) -> CostChart | None:
+    """Eager and compiled over so many calls that the lines cross; None where they are not shown to."""
+    even, eager, speedup = found.cold_break_even, found.eager, found.speedup
+    if even is None or eager is None or speedup is None or found.cold_first_call_s is None:
+        return None
+    # by the very ratio that the break-even comes from, so that the lines cross where it says
+    per_call_s = eager.median / speedup.value
+    lines = [CostLine(label="eager", ahead_s=0.0, per_call_s=eager.median, is_eager=True)]
+    starts = (("cold cache", found.cold_first_call_s), ("warm cache", found.warm_first_call_s))
+    for label, first_call_s in starts:
+        if first_call_s is not None:
+            ahead_s = max(first_call_s - per_call_s, 0.0)
+            lines.append(CostLine(label=label, ahead_s=ahead_s, per_call_s=per_call_s))
+    return CostChart(lines=lines, calls=2 * even.calls)

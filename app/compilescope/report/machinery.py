@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from compilescope.domain import events as e
 from compilescope.domain import units
+from compilescope.domain.firstcall import first_call, first_call_parts
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.report import figures, numbers
 from compilescope.report.blocks import Block, Bullets, Cell, Column, Facts, Paragraph, Table
@@ -25,6 +26,10 @@ def phase_blocks(run: Run) -> Iterator[Block]:
     table = _phase_table(run)
     if table:
         yield table
+    before = list(_before_the_first_call(run))
+    if before:
+        yield Paragraph(text="Before the first call", style="label")
+        yield Facts(rows=before)
 
 
 def _phase_table(run: Run) -> Table | None:
@@ -39,7 +44,7 @@ def _phase_table(run: Run) -> Table | None:
             column.append(sum(side.get(key, 0.0) for key in rest))
     unit, texts = numbers.times([value for column in columns for value in column])
     count = len(columns[0])
-    labels = [(name, group) for group, name in shown] + [(f"{len(rest)} shorter phases", "")] * bool(rest)
+    labels = [(name or group, group) for group, name in shown] + [(f"{len(rest)} shorter phases", "")] * bool(rest)
     rows = [
         (Cell(text=name), Cell(text=group, tone="muted"), Cell(text=texts[i]), Cell(text=texts[count + i]))
         for i, (name, group) in enumerate(labels)
@@ -52,15 +57,26 @@ def _phase_table(run: Run) -> Table | None:
             Column(title="Warm", unit=unit),
         ),
         rows=rows,
-        note="Time in the phase itself, without the phases inside it; phases of several threads may overlap.",
+        note="Time in the phase itself, without the phases inside it; together they are the first call. Of threads "
+        "that worked at once, the one that called counts.",
     )
 
 
+def _before_the_first_call(run: Run) -> Iterator[tuple[str, str]]:
+    """What each process paid before it compiled anything: imports, the device's context."""
+    names: dict[str, dict[str, float]] = {}
+    for label, process in (("cold", run.cold), ("warm", run.warm)):
+        call = first_call(process)
+        for use in process.first_uses if process and call else ():
+            if call and use.at <= call.at - call.duration_s:
+                names.setdefault(use.name, {})[label] = use.duration_s
+    for name, its in names.items():
+        yield name[:1].upper() + name[1:], ", ".join(f"{units.duration(its[label])} {label}" for label in its)
+
+
 def _by_phase(process: ProcessStory | None) -> dict[tuple[str, str], float]:
-    totals: dict[tuple[str, str], float] = {}
-    for group, name, seconds in figures.own_times(process) if process else ():
-        totals[group, name] = totals.get((group, name), 0.0) + seconds
-    return totals
+    found = first_call_parts(process)
+    return found.parts if found else {}
 
 
 def recompile_blocks(run: Run) -> Iterator[Block]:

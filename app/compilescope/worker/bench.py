@@ -15,7 +15,7 @@ from compilescope.domain.config import Config
 from compilescope.domain.events import FirstCall, Memory, Warning, WorkloadReady
 from compilescope.domain.scan import scan
 from compilescope.domain.workload import Job, Workload
-from compilescope.worker import compiling, environment, memory, noise, setting
+from compilescope.worker import compiling, environment, first_use, memory, noise, setting
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
 from compilescope.worker.check import SLOW_CALL_S, Checker
@@ -55,6 +55,9 @@ class Bench:
     def load(self) -> None:
         """Import the script, build its model and inputs, and tell what was taken."""
         with self._stage_of("load"):
+            if self._device.type == "cuda":
+                with first_use.timed("CUDA context", self._emit):
+                    torch.zeros(1, device=self._device).item()
             setting.apply(self._workload)
             seed_all(self._seed)
             found = scan(self._workload.script)
@@ -150,7 +153,12 @@ class Bench:
     def _load_compiler(self) -> None:
         for caution in compiling.cautions(self._config, self._device):
             self._emit(caution)
-        compiling.preload()
+        with first_use.timed("import of the compiler", self._emit):
+            compiling.preload()
+        if self._device.type == "cuda":
+            with first_use.timed("Triton and its driver", self._emit):
+                compiling.preload_triton()
+        first_use.watch(self._emit)
         self._emit(environment.collect(self._workload.device, choices=True))
 
     def _second_side(self) -> Side:

@@ -20,6 +20,15 @@ def preload() -> None:
     import torch._inductor.compile_fx  # noqa: F401
 
 
+def preload_triton() -> None:
+    """What a process does before its first Triton kernel; a torch without Triton has nothing to do."""
+    with contextlib.suppress(Exception):
+        from triton.runtime import driver
+
+        # the first question to the driver builds its interface with the C compiler
+        driver.active.get_current_device()
+
+
 def compiled_side(
     model: nn.Module, config: Config, recipe: Recipe, extra: Mapping[str, OptionValue] | None = None
 ) -> Side:

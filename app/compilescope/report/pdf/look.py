@@ -31,6 +31,7 @@ SERIES = {
     "autotune": "#cc79a7",
     "cudagraphs": "#8a5a83",
     "other": "#7a7f87",
+    "first use": "#a6abb3",
     "outside the compiler": "#d5d9df",
 }
 KINDS = {
