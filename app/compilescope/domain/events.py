@@ -81,7 +81,10 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Hello(Event):
-    """A process has started; first event of each. `time` is Unix time."""
+    """A process has started; first event of each. `time` is Unix time.
+
+    `cache_was_empty`: its folder of compiler caches held nothing then; None where it is torch's own choice.
+    """
 
     type: ClassVar[str] = "hello"
     protocol: int = PROTOCOL
@@ -90,6 +93,7 @@ class Hello(Event):
     torch: str | None = None
     python: str | None = None
     capabilities: tuple[str, ...] = ()
+    cache_was_empty: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,6 +376,46 @@ class GpuBusy(Event):
     seconds: float = 0.0
     launches: float | None = None
     kernels: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelTime:
+    """A kernel's or an operator's part of one call. `kind`: operator, triton, cpp, library.
+
+    `flops` are those of matrix products, convolutions and attention, in `dtype`; `bytes` those of the tensors read and
+    written, each once. Both are per call of the model, as are `seconds` and `launches`; None where not known.
+    """
+
+    name: str
+    kind: str = "library"
+    seconds: float = 0.0
+    launches: float = 0.0
+    operator: str | None = None
+    flops: float | None = None
+    bytes: float | None = None
+    dtype: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile(Event):
+    """Where the time of a call goes, by the profiler, after all timing. All figures are per call.
+
+    `clock`: device (kernels on the GPU, by their own clock) or cpu (operators and generated kernels). `call_s` is what
+    a call took while it was profiled, and longer than a timed one; `active_s` the time in which any kernel ran.
+    `kernels` are the heaviest; `seconds` and `launches` are of all `names`. `flops`: by type, of the whole call.
+    """
+
+    type: ClassVar[str] = "profile"
+    side: str = ""  # eager | compiled
+    clock: str = "cpu"  # device | cpu
+    calls: int = 0
+    call_s: float | None = None
+    active_s: float | None = None
+    seconds: float = 0.0
+    launches: float = 0.0
+    names: int = 0
+    kernels: tuple[KernelTime, ...] = ()
+    flops: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from compilescope.domain import units
 from compilescope.domain.advice import Advice, advise_with_faults
 from compilescope.domain.comparison import Comparison, Recommendation, recommend
 from compilescope.domain.faults import HINT
+from compilescope.domain.hotspots_json import hotspots_json
 from compilescope.domain.measures import BreakEven, Measures, ShapeMeasures, Summary, measure
 from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, Run
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
@@ -77,6 +78,7 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
         "numerics": _numerics(measures),
         "break_even": _break_even(measures),
         "shape_sweep": [_shape(row) for row in measures.shapes],
+        "hotspots": hotspots_json(run),
         "warnings": _warnings(run) + ([{"code": "internal", "message": fault, "hint": HINT}] if fault else []),
         "verdict": {"kind": verdict.kind, "summary": verdict.summary, "reasons": list(verdict.reasons)}
         if verdict

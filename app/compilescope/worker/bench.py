@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 from collections.abc import Callable, Iterator
 from time import perf_counter
@@ -21,12 +20,11 @@ from compilescope.worker.channel import Channel
 from compilescope.worker.check import SLOW_CALL_S, Checker
 from compilescope.worker.clocks import clock_for
 from compilescope.worker.entries import choose, seed_all
-from compilescope.worker.environment import attempt
 from compilescope.worker.errors import WorkerError
-from compilescope.worker.gpu import profile
 from compilescope.worker.inputs import Source, duplicate
 from compilescope.worker.loader import load
 from compilescope.worker.models import SHARED, Builder, Pair, has_lazy_parameters, storage_bytes
+from compilescope.worker.profiling import Profiler
 from compilescope.worker.steps import Recipe, Side
 from compilescope.worker.timing import Plan, Timer
 from compilescope.worker.verdicts import Judge
@@ -267,14 +265,16 @@ class Bench:
         self._warm_up_compiled()
 
     def _profile(self) -> None:
-        if self._device.type == "cuda":
-            for side in (self._eager, self._compiled):
-                if (busy := attempt(functools.partial(profile, side, self._fixed[side.name]), None)) is not None:
-                    self._emit(busy)
+        profiler = Profiler([(side, self._fixed[side.name]) for side in (self._eager, self._compiled)], self._emit)
+        profiler.watch_gpu()
         # the warm process has the compiled code of the cold one, and what it would compile anew is told already
         judge = Judge(self._eager, self._compiled, self._config, self._paused)
         for verdict in judge.verdicts(self._checker, may_compile=self._job.start == "cold"):
             self._emit(verdict)
+        # both processes run the same kernels, so one tells them
+        if self._job.start == "cold":
+            with self._paused():
+                profiler.tell()
 
     @contextlib.contextmanager
     def _paused(self) -> Iterator[None]:

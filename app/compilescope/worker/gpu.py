@@ -1,8 +1,10 @@
-"""GPU busy time: the sum of kernel times of a call, from the profiler, in a pass of its own."""
+"""Kernels of a call on the GPU, from the profiler, in a pass of its own that watches nothing else."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -12,35 +14,74 @@ from compilescope.domain.events import GpuBusy
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Side
 
-CALLS = 20
-KERNELS_TOLD = 20
+MOST_CALLS = 20
+PROFILED_S = 1.0
 
 
-def profile(side: Side, inputs: Inputs) -> GpuBusy | None:
-    """Profile some calls; None where the profiler saw no kernel."""
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """One kernel that ran; microseconds since the profiler began."""
+
+    name: str
+    begin_us: float
+    end_us: float
+
+    @property
+    def seconds(self) -> float:
+        return (self.end_us - self.begin_us) / 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launches:
+    """Every kernel of so many calls."""
+
+    calls: int
+    kernels: Sequence[Launch]
+
+    @property
+    def busy_s(self) -> float:
+        """The sum of kernel times per call."""
+        return sum(kernel.seconds for kernel in self.kernels) / self.calls
+
+    @property
+    def active_s(self) -> float:
+        """Seconds per call in which at least one kernel ran; on several streams that is less than the sum."""
+        total, until = 0.0, float("-inf")
+        for kernel in sorted(self.kernels, key=lambda kernel: kernel.begin_us):
+            total += max(kernel.end_us - max(kernel.begin_us, until), 0.0)
+            until = max(until, kernel.end_us)
+        return total / 1e6 / self.calls
+
+
+def launches(side: Side, inputs: Inputs) -> Launches:
+    """Profile some calls, fewer of long ones."""
     step = side.bound(inputs)
     with side.ready():
+        began = perf_counter()
         step()
         side.synchronize()
+        calls = max(1, min(int(PROFILED_S / max(perf_counter() - began, 1e-9)), MOST_CALLS))
         with torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as recorded:
-            for _ in range(CALLS):
+            for _ in range(calls):
                 step()
             side.synchronize()
-    kernels = [event for event in recorded.events() if _is_kernel(event)]
-    if not kernels:
+    return Launches(calls=calls, kernels=kernels_among(recorded.events()))
+
+
+def kernels_among(events: Sequence[Any]) -> list[Launch]:
+    """The kernels among the profiler's events."""
+    return [
+        Launch(name=event.name, begin_us=event.time_range.start, end_us=event.time_range.end)
+        for event in events
+        if _is_kernel(event)
+    ]
+
+
+def busy(side: Side, found: Launches) -> GpuBusy | None:
+    """What the profiler counted; None where it saw no kernel."""
+    if not found.kernels:
         return None
-    by_name: dict[str, list[float]] = defaultdict(list)
-    for kernel in kernels:
-        by_name[kernel.name].append(kernel.time_range.elapsed_us() / 1e6)
-    heaviest = sorted(by_name.items(), key=lambda item: -sum(item[1]))[:KERNELS_TOLD]
-    return GpuBusy(
-        side=side.name,
-        seconds=sum(map(sum, by_name.values())) / CALLS,
-        launches=len(kernels) / CALLS,
-        kernels=tuple(
-            {"name": name, "seconds": sum(times) / CALLS, "launches": len(times) / CALLS} for name, times in heaviest
-        ),
-    )
+    return GpuBusy(side=side.name, seconds=found.busy_s, launches=len(found.kernels) / found.calls)
 
 
 def _is_kernel(event: Any) -> bool:

@@ -1,0 +1,280 @@
+"""Where the time of a call goes, eager beside compiled: kernels or operators, launches, waiting, what bounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from compilescope.domain import events as e
+from compilescope.domain import units
+from compilescope.domain.measures import Measures, Summary, measure
+from compilescope.domain.peaks import SOURCE, Peak, peak_of
+from compilescope.domain.run import COMPILED, EAGER, Run
+
+# a kernel that reaches this share of a peak is bounded by it; Nsight Compute's guide to its "speed of light" section
+# calls less than 60 % of both a sign of waiting
+BOUND_SHARE = 0.6
+# and the call is, where such kernels make up most of the busy time
+MOST = 0.5
+# beyond a peak a figure says that caches served it, or that the estimate is wrong
+_IMPOSSIBLE = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hotspot:
+    """A kernel or operator. `share` is of the call; the two peak shares are None where they cannot be known.
+
+    `flops_share`: of what the card can compute in that type; `bytes_share`: of its memory's bandwidth, at least.
+    """
+
+    name: str
+    kind: str
+    seconds: float
+    share: float | None
+    launches: float
+    operator: str | None
+    flops_per_s: float | None
+    flops_share: float | None
+    bytes_per_s: float | None
+    bytes_share: float | None
+
+    @property
+    def bound(self) -> str | None:
+        """compute or memory, where the numbers carry it."""
+        compute, memory = self.flops_share or 0.0, self.bytes_share or 0.0
+        if max(compute, memory) < BOUND_SHARE:
+            return None
+        return "compute" if compute >= memory else "memory"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideTime:
+    """One side's call. `whole_s` is what shares are of: the time per call, or on a CPU that of a profiled call.
+
+    `idle_share`: of the time per call in which no kernel ran on the GPU; None on a CPU.
+    """
+
+    side: str
+    clock: str
+    rows: Sequence[Hotspot]
+    seconds: float
+    launches: float
+    names: int
+    whole_s: float | None
+    slowdown: float | None
+    idle_share: float | None
+    flops_per_s: float | None
+    flops_share: float | None
+
+    @property
+    def noun(self) -> str:
+        return "kernel" if self.clock == "device" else "operator or kernel"
+
+    @property
+    def hidden(self) -> int:
+        """How many lighter ones were not told."""
+        return max(self.names - len(self.rows), 0)
+
+    @property
+    def hidden_s(self) -> float:
+        return max(self.seconds - sum(row.seconds for row in self.rows), 0.0)
+
+    @property
+    def bound(self) -> str | None:
+        """compute or memory, where kernels so bounded take most of the busy time."""
+        for kind in ("compute", "memory"):
+            if sum(row.seconds for row in self.rows if row.bound == kind) > MOST * self.seconds:
+                return kind
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hotspots:
+    """Both sides of one run; `device` is the card's name where its peaks are known."""
+
+    eager: SideTime | None
+    compiled: SideTime | None
+    device: str | None = None
+    launch_bound: bool | None = None
+
+    @property
+    def sides(self) -> tuple[SideTime, ...]:
+        return tuple(side for side in (self.eager, self.compiled) if side)
+
+
+def is_profiled(run: Run) -> bool:
+    return any(process.profiles for process in run.processes)
+
+
+def hotspots(run: Run) -> Hotspots | None:
+    """None where no profile was told."""
+    profiles: dict[str, e.Profile] = {}
+    for process in run.processes:
+        profiles |= process.profiles
+    if not profiles:
+        return None
+    device = next((p.environment.device for p in run.processes if p.environment), None)
+    measures = measure(run)
+    peak = peak_of(device)
+    sides = {
+        side: _side(profiles.get(side), summary, flops, peak)
+        for side, summary, flops in (
+            (EAGER, measures.eager, _flops(profiles)),
+            (COMPILED, measures.compiled, _flops(profiles)),
+        )
+    }
+    return Hotspots(
+        eager=sides[EAGER],
+        compiled=sides[COMPILED],
+        device=device if peak else None,
+        launch_bound=_launch_bound(measures, sides[COMPILED]),
+    )
+
+
+def _launch_bound(measures: Measures, compiled: SideTime | None) -> bool | None:
+    return measures.launch_bound if compiled and compiled.clock == "device" else None
+
+
+def _flops(profiles: Mapping[str, e.Profile]) -> Mapping[str, float]:
+    """The call's FLOPs by type: the same work on both sides."""
+    found = next((row.flops for row in profiles.values() if row.flops), {})
+    return {str(name): float(value) for name, value in found.items() if isinstance(value, (int, float))}
+
+
+def _side(
+    profile: e.Profile | None, summary: Summary | None, flops: Mapping[str, float], peak: Peak | None
+) -> SideTime | None:
+    if profile is None:
+        return None
+    on_gpu = profile.clock == "device"
+    per_call = summary.median if summary else None
+    whole = per_call if on_gpu else profile.call_s
+    active = profile.active_s if profile.active_s is not None else profile.seconds
+    rate = _rate(sum(flops.values()) or None, active if on_gpu else per_call)
+    return SideTime(
+        side=profile.side,
+        clock=profile.clock,
+        rows=tuple(_row(kernel, whole, peak if on_gpu else None) for kernel in profile.kernels),
+        seconds=profile.seconds,
+        launches=profile.launches,
+        names=profile.names,
+        whole_s=whole,
+        slowdown=profile.call_s / per_call if profile.call_s and per_call and not on_gpu else None,
+        idle_share=max(1 - active / per_call, 0.0) if on_gpu and per_call else None,
+        flops_per_s=rate,
+        flops_share=_share_of_time(flops, active, peak) if on_gpu else None,
+    )
+
+
+def _row(kernel: e.KernelTime, whole: float | None, peak: Peak | None) -> Hotspot:
+    computed, moved = _rate(kernel.flops or None, kernel.seconds), _rate(kernel.bytes or None, kernel.seconds)
+    return Hotspot(
+        name=kernel.name,
+        kind=kernel.kind,
+        seconds=kernel.seconds,
+        share=kernel.seconds / whole if whole else None,
+        launches=kernel.launches,
+        operator=kernel.operator,
+        flops_per_s=computed,
+        flops_share=_possible(computed, peak.flops.get(kernel.dtype or "") if peak else None),
+        bytes_per_s=moved,
+        bytes_share=_possible(moved, peak.bytes_per_s if peak else None),
+    )
+
+
+def _share_of_time(flops: Mapping[str, float], busy_s: float, peak: Peak | None) -> float | None:
+    """The least time that the products need on this card, as a share of the busy time; mixed types add up."""
+    if peak is None or not flops or busy_s <= 0 or any(name not in peak.flops for name in flops):
+        return None
+    share = sum(value / peak.flops[name] for name, value in flops.items()) / busy_s
+    return share if share <= _IMPOSSIBLE else None
+
+
+def _rate(amount: float | None, seconds: float | None) -> float | None:
+    return amount / seconds if amount and seconds else None
+
+
+def _possible(rate: float | None, most: float | None) -> float | None:
+    return rate / most if rate and most and rate / most <= _IMPOSSIBLE else None
+
+
+def sentences(found: Hotspots) -> Iterator[str]:
+    """What the figures say, as far as they carry it."""
+    yield from _on_fusion(found)
+    yield from _on_waiting(found)
+    yield from _on_products(found)
+    yield from _on_bounds(found)
+    yield from _on_profiler(found)
+
+
+def _on_fusion(found: Hotspots) -> Iterator[str]:
+    eager, compiled = found.eager, found.compiled
+    if eager is None or compiled is None:
+        return
+    what = "kernels on the GPU" if compiled.clock == "device" else "operators and kernels"
+    text = f"A call runs {_number(eager.launches)} {what} in eager and {_number(compiled.launches)} compiled"
+    fused = [row for row in compiled.rows if "_fused_" in row.name]
+    if not fused:
+        yield f"{text}; none of those shown was generated by Inductor."
+    elif compiled.launches < eager.launches:
+        yield f"{text}: Inductor fused operators into {units.plural(len(fused), 'kernel')} of its own."
+    else:
+        yield f"{text}: {units.plural(len(fused), 'kernel')} came from Inductor, and there are no fewer launches."
+
+
+def _on_waiting(found: Hotspots) -> Iterator[str]:
+    idle = [(side.side, side.idle_share) for side in found.sides if side.idle_share is not None]
+    if idle:
+        shares = ", ".join(f"{units.percent(share)} {name}" for name, share in idle)
+        yield f"The GPU waits for {shares} of the time per call."
+    if found.launch_bound:
+        yield "The compiled call is launch-bound: what starts kernels takes longer than the kernels."
+
+
+def _on_products(found: Hotspots) -> Iterator[str]:
+    rates = [side for side in found.sides if side.flops_per_s]
+    if not rates:
+        return
+    texts = [
+        f"{side.side} {rate_text(side.flops_per_s, 'FLOP/s')}"
+        + (f" ({units.percent(side.flops_share)} of what the card can do)" if side.flops_share else "")
+        for side in rates
+    ]
+    over = "while the GPU is busy" if rates[0].clock == "device" else "over the time per call"
+    source = f" The peak is that of {SOURCE}." if any(side.flops_share for side in rates) else ""
+    yield f"Matrix products, convolutions and attention, {over}: {', '.join(texts)}.{source}"
+
+
+def _on_bounds(found: Hotspots) -> Iterator[str]:
+    side = found.compiled
+    if side is None or found.launch_bound is not False or side.bound is None:
+        return
+    peak = "compute" if side.bound == "compute" else "memory bandwidth"
+    yield (
+        f"The compiled call is {side.bound}-bound: most of its busy time is spent in kernels that reach at least "
+        f"{BOUND_SHARE:.0%} of the card’s peak {peak}.".replace("%", "\u00a0%")
+    )
+
+
+def _on_profiler(found: Hotspots) -> Iterator[str]:
+    slower = [(side.side, side.slowdown) for side in found.sides if side.slowdown and side.slowdown > 1]
+    if any(slowdown >= 1.1 for _, slowdown in slower):
+        texts = " and ".join(f"{slowdown:.1f} times as long {name}" for name, slowdown in slower)
+        yield (
+            f"While it was profiled, a call took {texts}, so small operators look larger here than they are; "
+            "shares are of the profiled call."
+        )
+
+
+def rate_text(value: float | None, unit: str) -> str:
+    """A rate with three digits: "312 TFLOP/s", "1.20 TB/s"."""
+    if value is None:
+        return "–"
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if value >= factor * 0.9995:
+            return f"{units.significant(value / factor)} {prefix}{unit}"
+    return f"{units.significant(value)} {unit}"
+
+
+def _number(value: float) -> str:
+    return units.count(value) if value == round(value) else units.significant(value)
