@@ -7,6 +7,9 @@ So blocks are bootstrapped (in runs of neighbours, since they are correlated [4]
 between processes is a parameter with a weakly informative prior, as recommended for two groups [5, 6]; the prior's
 scale is the spread between stretches of the same process, which is the best hint of it that the data hold.
 
+All of this is about the ratio, whose two sides are timed in turn. How far the speed of both sides moves together from
+process to process says little about it: seen on a GPU, 26 % of it left 4 % in the ratio.
+
 [1] Efron, Tibshirani: An Introduction to the Bootstrap, 1993.
 [2] Kalibera, Jones: Rigorous Benchmarking in Reasonable Time, ISMM 2013.
 [3] Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance Evaluation, OOPSLA 2007.
@@ -203,30 +206,29 @@ def _variances(processes: Sequence[Pairs]) -> list[float]:
 
 
 def _prior_scale(processes: Sequence[Pairs], centre: float) -> float:
-    """How far processes may be expected to differ in their log ratio.
+    """How far processes may be expected to differ in their log ratio, from how far stretches of each process do.
 
     What disturbs a machine disturbs both sides of a pair. Sides of equal speed share it and their ratio hardly moves;
-    very different sides answer it differently, so the more they differ, the more of the unrest counts: that between
-    stretches of a process, and that of eager between processes.
+    very different sides answer it differently, so the more they differ, the more of the unrest counts. With these
+    factors a function beside itself is called different in fewer than 2 of 100 simulated comparisons, as long as
+    processes differ no more than their blocks let expect.
     """
     apart = min(abs(centre) / 0.1, 1.0)
-    windows = max((_deviation(pairs.windows) for pairs in processes if len(pairs) >= 3), default=0.0)
-    eager = [math.log(median(pairs.eager)) for pairs in processes]
-    return max(LEAST_SPREAD, windows * (0.5 + 0.5 * apart), (max(eager) - min(eager)) * 0.5 * apart)
+    stretches = max((_deviation(pairs.windows) for pairs in processes if len(pairs) >= 3), default=0.0)
+    return max(LEAST_SPREAD, stretches * 0.35 * (1 + apart))
 
 
 def _half_width(ratios: Sequence[float], variances: Sequence[float], scale: float) -> float:
     """Half the central interval of the mean log ratio, over the posterior of the spread between processes.
 
-    The prior of the spread is a half t distribution with four degrees of freedom: it gives way where the processes
-    disagree.
+    The prior of the spread is a half-Cauchy distribution [6]: of those as narrow where processes agree, it gives way
+    most where they do not.
     """
-    farthest = 5 * (max(ratios) - min(ratios)) + 10 * scale
+    farthest = 8 * (max(ratios) - min(ratios)) + 30 * scale
     spreads = [farthest * (i / 80) ** 2 for i in range(81)]
     # the grid is quadratic, so that a cell's width grows with its index
     weights = [
-        max(i, 0.25) * (1 + (tau / scale) ** 2 / 4) ** -2.5 * _likelihood(ratios, variances, tau)
-        for i, tau in enumerate(spreads)
+        max(i, 0.25) / (1 + (tau / scale) ** 2) * _likelihood(ratios, variances, tau) for i, tau in enumerate(spreads)
     ]
     deviations = [math.sqrt(math.fsum(v + tau**2 for v in variances)) / len(ratios) for tau in spreads]
     return _mixture_quantile(weights, deviations)

@@ -85,6 +85,18 @@ def test_that_an_interval_spans_processes_that_contradict_each_other(noisy_proce
     assert difference(found) is None
 
 
+def test_that_a_speed_of_the_machine_that_both_sides_share_leaves_the_interval_as_it_is(
+    noisy_process: Callable[..., Pairs],
+):
+    slow, fast = ([noisy_process(random.Random(i), ratio=1.4, common=0.0) for i in (8, 9)] for _ in range(2))
+    fast[1] = Pairs(eager=[x / 1.5 for x in fast[1].eager], compiled=[x / 1.5 for x in fast[1].compiled])
+
+    found, other = ratio_interval(slow), ratio_interval(fast)
+
+    assert found is not None and other is not None
+    assert found.half_width == pytest.approx(other.half_width, rel=1e-6)
+
+
 def test_that_one_process_alone_is_less_certain_than_two_that_agree(noisy_process: Callable[..., Pairs]):
     one, two = (noisy_process(random.Random(start)) for start in (5, 6))
 
@@ -124,13 +136,25 @@ def test_that_a_slowdown_of_two_percent_is_called_in_95_of_a_hundred(noisy_proce
     assert called.count("faster") == 0
 
 
-@pytest.mark.parametrize(("noise", "differential"), [(0.01, 0.0), (0.01, 0.005), (0.02, 0.01), (0.005, 0.005)])
+@pytest.mark.parametrize(
+    ("noise", "differential", "common"),
+    [
+        (0.01, 0.0, 0.015),
+        (0.01, 0.005, 0.015),
+        (0.02, 0.01, 0.015),
+        (0.005, 0.005, 0.015),
+        (0.01, 0.005, 0.3),
+    ],
+)
 def test_that_the_interval_holds_the_true_speedup(
-    noisy_process: Callable[..., Pairs], noise: float, differential: float
+    noisy_process: Callable[..., Pairs], noise: float, differential: float, common: float
 ):
     rng = random.Random(13)
 
-    intervals = [_measured(noisy_process, rng, ratio=1.4, noise=noise, differential=differential) for _ in range(40)]
+    intervals = [
+        _measured(noisy_process, rng, ratio=1.4, noise=noise, differential=differential, common=common)
+        for _ in range(40)
+    ]
 
     assert sum(found.contains(1.4) for found in intervals) >= 34
 
