@@ -15,8 +15,9 @@ from PySide6.QtWidgets import QApplication
 
 from compilescope import crash, paths, settings
 from compilescope.domain.errors import UsageError
+from compilescope.domain.keyhistory import Sources
 from compilescope.engine.supervisor import Supervisor
-from compilescope.recording import RecordedFeed
+from compilescope.recording import RecordedFeed, key_sources
 from compilescope.ui import charts
 from compilescope.ui.bridge import Bridge
 from compilescope.ui.findings import Findings
@@ -103,6 +104,7 @@ class WindowApp(QObject):
                 settings=known,
             )
         )
+        self.window.workspace.compiler.key_sources = self.window.exports.key_sources = self._key_sources
         # only now: with a style sheet in force, each widget that is put into a layout styles all that it holds anew
         self.theme.apply(app)
         self.kept = known
@@ -124,6 +126,9 @@ class WindowApp(QObject):
         self._charts.join()
         if self.feed.is_history_open:
             self.history.history.close()
+
+    def _key_sources(self) -> Sources:
+        return key_sources(self.feed.history)
 
     def _begin_soon(self) -> None:
         QTimer.singleShot(0, self._begin)

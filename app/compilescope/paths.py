@@ -10,6 +10,7 @@ from pathlib import Path
 import platformdirs
 
 APP = "compilescope"
+RUNS = "runs"
 
 
 @cache
@@ -24,6 +25,11 @@ def data() -> Path:
     """The user's data folder (history, traces); `COMPILESCOPE_HOME` moves it, and the caches and settings with it."""
     home = os.environ.get("COMPILESCOPE_HOME")
     return _made(Path(home) / "data" if home else Path(platformdirs.user_data_dir(APP, appauthor=False)))
+
+
+def runs() -> Path:
+    """The folder under which each run keeps its files. Not made yet."""
+    return data() / RUNS
 
 
 def settings() -> Path:

@@ -9,14 +9,31 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compilescope.domain.comparison import Comparison
+from compilescope.domain.keyhistory import Sources
 from compilescope.domain.run import Run
+from compilescope.engine.cache_folders import in_user_cache
 from compilescope.engine.feed import Feed, FeedItem, LogLines, RunEvents, RunStarted
 from compilescope.engine.request import RunRequest
+from compilescope.engine.run_folders import sweep
 
 if TYPE_CHECKING:
     from compilescope.store.history import History
 
 TAIL_BYTES = 64 * 1024
+
+
+def key_sources(history: History | None) -> Sources:
+    """What explains a cache key besides the runs at hand: the history, and what the user's own cache holds."""
+    return Sources(history=history, in_own_cache=in_user_cache)
+
+
+def sweep_runs(history: History) -> None:
+    """Remove the files of runs that the history does not know, as those of a killed application."""
+    from compilescope.store.database import has_set_aside
+
+    # a history that is kept in memory, or that began anew, does not know the runs of the file
+    if history.path is not None and not has_set_aside(history.path):
+        sweep(history.run_ids())
 
 
 class RecordedFeed(Feed):

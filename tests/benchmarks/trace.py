@@ -73,7 +73,7 @@ for index in range(tabs.count()):
     if tabs.isTabVisible(index):
         tabs.setCurrentIndex(index)
         app.processEvents()
-guards = parts.window.workspace.compiler.guards
+guards = parts.window.workspace.compiler.guards.pane
 until(lambda: guards.view.topLevelItemCount() > 0)
 took = time.perf_counter() - began
 story = parts.state.runs[0].story

@@ -88,6 +88,7 @@ def test_that_report_writes_every_kind_of_file(
     assert main(["report", name, *words, "--page", "Letter"]) == 0
 
     result = json.loads((tmp_path / "r.json").read_text())
+    assert [run.pop("cache_keys")[0]["cache"] for run in result["runs"]] == ["fx_graph", "fx_graph"]
     assert result == json.loads(json.dumps(comparison_json(stored)))
     rows = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
     assert [row["config.backend"] for row in rows] == ["inductor", "aot_eager"]

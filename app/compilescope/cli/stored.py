@@ -13,7 +13,9 @@ from typing import Any
 from compilescope.cli.files import Files
 from compilescope.domain import units
 from compilescope.domain.errors import UsageError
+from compilescope.domain.keyhistory import with_keys
 from compilescope.domain.results import comparison_json
+from compilescope.recording import key_sources
 from compilescope.report import tables
 from compilescope.store.history import History
 from compilescope.store.records import ComparisonRow
@@ -56,9 +58,9 @@ def report(arguments: argparse.Namespace) -> int:
     with opened_history() as stored:
         found = stored.find(arguments.comparison)
         comparison, source, measurement = stored.load(found), stored.source(found), stored.measurement(found)
+        result = with_keys(comparison_json(comparison), comparison, key_sources(stored))
     if not comparison.runs:
         raise UsageError(f"Comparison {found} has no run that told anything.", hint="`compilescope history` lists all.")
-    result = comparison_json(comparison)
     problems = files.write(comparison, result, source=source, measurement=measurement)
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     print(tables.text_table(result), end="", flush=True)

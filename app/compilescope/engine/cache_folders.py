@@ -47,6 +47,22 @@ def user_cache() -> Path:
     return Path(tempfile.gettempdir()) / f"torchinductor_{name}"
 
 
+def in_user_cache(cache: str, key: str) -> bool | None:
+    """Whether the user's cache holds an entry under a key; None for a cache whose layout is not known.
+
+    Source: `_get_tmp_dir_for_key` of torch's FxGraphCache and AOTAutogradCache, the same in 2.9, 2.13 and 2.14.
+    """
+    if not re.fullmatch(r"\w+", key):
+        return None
+    folders = {"fx_graph": Path("fxgraph", key[1:3], key), "aot_autograd": Path("aotautograd", key)}
+    if cache not in folders:
+        return None
+    try:
+        return any((user_cache() / folders[cache]).iterdir())
+    except OSError:
+        return False
+
+
 def clear(folder: CacheFolder) -> int:
     """Remove what the folder holds. The bytes that went. Of ours, what a run is using now stays."""
     if not folder.exists:

@@ -40,7 +40,7 @@ class FreshCaches:
             self._folder = self._root / uuid.uuid4().hex[:12]
             self._folder.mkdir(parents=True)
             self._lock = (self._folder / LOCK).open("wb")
-            _try_lock(self._lock)
+            try_lock(self._lock)
         cache = self._folder / run_id
         cache.mkdir(parents=True)
         return cache
@@ -66,9 +66,14 @@ class FreshCaches:
 
 def is_in_use(folder: Path) -> bool:
     """Whether an app process, this one among them, still holds a folder of caches."""
+    return is_held(folder / LOCK)
+
+
+def is_held(lock: Path) -> bool:
+    """Whether a living process has locked a file; where locks cannot be had, whether it is there and not old."""
     try:
-        with (folder / LOCK).open("rb+") as lock:
-            return fcntl is None or not _try_lock(lock)
+        with lock.open("rb+") as file:
+            return not try_lock(file) if fcntl else time.time() - lock.stat().st_mtime < OLD_S
     except OSError:
         return False
 
@@ -79,14 +84,15 @@ def _is_stale(folder: Path) -> bool:
         if age < YOUNG_S:  # its owner may be about to lock it
             return False
         with (folder / LOCK).open("rb+") as lock:
-            return _try_lock(lock) if fcntl else age > OLD_S
+            return try_lock(lock) if fcntl else age > OLD_S
     except FileNotFoundError:
         return True
     except OSError:
         return False
 
 
-def _try_lock(file: IO[bytes]) -> bool:
+def try_lock(file: IO[bytes]) -> bool:
+    """Lock an open file until it is closed or its process ends; False where another has it, or locks are unknown."""
     if fcntl is None:
         return False
     with contextlib.suppress(OSError):

@@ -36,7 +36,7 @@ def worker_program() -> Path:
 
 def run_folder(run_id: str) -> Path:
     """Where a run keeps its files. Not made yet."""
-    return paths.data() / "runs" / run_id
+    return paths.runs() / run_id
 
 
 def command(request: RunRequest, start: Start, *, cache: Path | None, program: Path) -> Command:

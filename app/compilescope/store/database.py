@@ -7,8 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from compilescope import paths
+from compilescope.store import keys
+
+FILE_NAME = "history.sqlite3"
 OPEN_TIMEOUT_S = 1.0
 BUSY_TIMEOUT_S = 5.0
 
@@ -81,14 +86,17 @@ CREATE TABLE recordings (
 """
 
 
-def _first_schema(connection: sqlite3.Connection) -> None:
-    for statement in SCHEMA_1.split(";"):
+def _execute(script: str, connection: sqlite3.Connection) -> None:
+    for statement in script.split(";"):
         if statement.strip():
             connection.execute(statement)
 
 
 # migration i leads from version i to i + 1; a published one is never changed again
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first_schema,)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    partial(_execute, SCHEMA_1),
+    partial(_execute, keys.SCHEMA),
+)
 
 
 class NewerSchemaError(Exception):
@@ -167,10 +175,24 @@ class Database:
             return _prepared(path)
 
 
+def own_file() -> Path:
+    """Where the user's history lies."""
+    try:
+        return paths.data() / FILE_NAME
+    except OSError as error:
+        # the folder cannot be made; the database says so in a sentence, and lives in memory
+        return Path(error.filename or "") / FILE_NAME
+
+
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether SQLite says that the file itself is bad, rather than locked, full or unreachable."""
     # "not a database" and "malformed" come as the plain class; all else as one of its subclasses
     return type(error) is sqlite3.DatabaseError
+
+
+def has_set_aside(path: Path) -> bool:
+    """Whether a damaged file lies beside this one, to be mended some day."""
+    return any(path.parent.glob(f"{path.stem}-damaged-*"))
 
 
 def set_aside(path: Path) -> Path:

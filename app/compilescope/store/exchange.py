@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sqlite3
 import uuid
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from compilescope.domain import events as e
 from compilescope.domain.config import Config
 from compilescope.domain.errors import AppError, UsageError
 from compilescope.domain.workload import Workload
+from compilescope.store import traces
 
 FORMAT = "compilescope-comparison"
 VERSION = 1
@@ -26,6 +29,12 @@ MAX_RUN_BYTES = 256 * 2**20
 MAX_BYTES = 1024 * 2**20
 # a date that neither comes from the clock nor changes, so that the same comparison gives the same bytes
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+
+# what a file that is none of ours, or damaged, makes the readers raise
+FOREIGN = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError),
+    *(ValueError, RecursionError, NotImplementedError),
+)
 
 _TEXTS = ("label", "outcome", "verdict", "torch", "device", "log_tail")
 _NUMBERS = ("began", "ended", "eager_s", "compiled_s", "speedup", "speedup_low", "speedup_high")
@@ -63,9 +72,13 @@ def new_id() -> str:
 
 
 def write(
-    file: Path, comparison: sqlite3.Row, source: str | None, runs: Sequence[tuple[sqlite3.Row, Sequence[str]]]
+    file: Path,
+    comparison: sqlite3.Row,
+    source: str | None,
+    runs: Sequence[tuple[sqlite3.Row, Sequence[str]]],
+    folder: Path,
 ) -> None:
-    """Write a comparison; the file appears whole or not at all."""
+    """Write a comparison; the file appears whole or not at all. `folder`: where the folders of its runs lie."""
     index = {
         "format": FORMAT,
         "version": VERSION,
@@ -78,8 +91,9 @@ def write(
     try:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             _add(archive, INDEX, json.dumps(index, ensure_ascii=False, indent=1))
-            for number, (_, lines) in enumerate(runs):
+            for number, (row, lines) in enumerate(runs):
                 _add(archive, _member(number), "\n".join(lines))
+                traces.pack(archive, number, folder / row["id"], ZIP_DATE)
         temporary.replace(file)
     except OSError as error:
         raise HistoryError(f"{file} cannot be written ({error}).", hint="Choose another place.") from error
@@ -94,11 +108,26 @@ def read(file: Path) -> Archive:
             return _read(archive, file.name)
     except OSError as error:
         raise HistoryError(f"{file} cannot be read ({error}).", hint="Choose a file that exists.") from error
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, RecursionError, NotImplementedError) as error:
-        raise HistoryError(
-            f"{file.name} is no comparison that CompileScope exported ({error}).",
-            hint="Export it again where it comes from.",
-        ) from error
+    except FOREIGN as error:
+        raise _foreign(file, error) from error
+
+
+def unpack_traces(file: Path, folders: Mapping[int, Path]) -> None:
+    """Write the traces of an export's runs into folders that are not there yet; all of them or none."""
+    try:
+        traces.unpack(file, folders)
+    except (OSError, *FOREIGN) as error:
+        traces.remove(folders)
+        if isinstance(error, OSError):
+            raise HistoryError(f"The traces in {file.name} cannot be stored ({error.strerror or error}).") from error
+        raise _foreign(file, error) from error
+
+
+def _foreign(file: Path, error: Exception) -> HistoryError:
+    return HistoryError(
+        f"{file.name} is no comparison that CompileScope exported ({error}).",
+        hint="Export it again where it comes from.",
+    )
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> Archive:
@@ -134,7 +163,7 @@ def _run_values(run: Mapping[str, Any]) -> dict[str, Any]:
     # built once, so that whatever is wrong with them shows now and not when the run is opened
     _ = (Config.from_json(run["config"]).label, Config.from_json(run["config"]).snippet)
     Workload.from_json(run["workload"]).to_json()
-    values: dict[str, Any] = {"id": _text(run["id"])[:64]}
+    values: dict[str, Any] = {"id": _run_id(run["id"])}
     values |= {key: json.dumps(dict(run[key])) for key in _OBJECTS}
     values |= {key: _optional(_text, run.get(key)) for key in _TEXTS}
     values |= {key: _optional(_number, run.get(key)) for key in _NUMBERS}
@@ -142,6 +171,13 @@ def _run_values(run: Mapping[str, Any]) -> dict[str, Any]:
     values["log_tail"] = values["log_tail"] or ""
     values["began"] = values["began"] or 0.0
     return values
+
+
+def _run_id(value: object) -> str:
+    """An id becomes the name of a folder."""
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}", _text(value)):
+        raise ValueError(f"{value!r:.40} cannot name a run")
+    return _text(value)
 
 
 def _run_json(number: int, row: sqlite3.Row) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from compilescope.domain.comparison import Comparison
+from compilescope.domain.keyhistory import Sources, with_keys
 from compilescope.ui.background import Background
 from compilescope.ui.state import AppState
 
@@ -29,6 +31,8 @@ class ExportCommands(QObject):
         self._window = window
         self._background = Background("exports", self)
         self._background.failed.connect(self.failed)
+        # where the JSON finds what explains a cache key, besides the comparison itself
+        self.key_sources: Callable[[], Sources] = Sources
 
     def close(self) -> None:
         """Finish what is being written."""
@@ -77,7 +81,7 @@ class ExportCommands(QObject):
             measurement = self._state.measurement or self._state.selection.measurement
             write_pdf(comparison, path, _page(), source=self._state.source, measurement=measurement)
         else:
-            _write_table(suffix, comparison, path)
+            _write_table(suffix, comparison, path, self.key_sources())
         return path
 
     def _tell(self, path: Path) -> None:
@@ -109,8 +113,11 @@ def _markdown(comparison: Comparison) -> str:
     return markdown(comparison_json(comparison))
 
 
-def _write_table(suffix: str, comparison: Comparison, path: Path) -> None:
+def _write_table(suffix: str, comparison: Comparison, path: Path, sources: Sources) -> None:
     from compilescope.domain.results import comparison_json
     from compilescope.report.tables import write_csv, write_json, write_markdown
 
-    {".json": write_json, ".csv": write_csv, ".md": write_markdown}[suffix](comparison_json(comparison), path)
+    result = comparison_json(comparison)
+    if suffix == ".json":
+        result = with_keys(result, comparison, sources)
+    {".json": write_json, ".csv": write_csv, ".md": write_markdown}[suffix](result, path)

@@ -59,6 +59,19 @@ def capabilities(version: str | None) -> tuple[str, ...]:
     return tuple(name for name, since in _SINCE if number >= since)
 
 
+def cache_is_empty() -> bool | None:
+    """Whether the chosen folder of compiler caches holds nothing; None where none was chosen."""
+    folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    if not folder:
+        return None
+    try:
+        return not any(Path(folder).iterdir())
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return None
+
+
 def bare() -> Environment:
     """What can be said without torch."""
     return Environment(

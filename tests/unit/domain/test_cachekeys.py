@@ -11,7 +11,7 @@ from fakes.stories import recorded_run
 from compilescope.domain import events as e
 from compilescope.domain.cachekeys import Component, differences, parse_components, summary
 from compilescope.domain.cacheledger import empty_sentence, lookups, rebuilds, saved_s, sentences
-from compilescope.domain.keyhistory import comparable, earlier_keys, explain, words
+from compilescope.domain.keyhistory import Sources, comparable, explain, words
 from compilescope.domain.run import Run
 from compilescope.domain.trace import read_text
 
@@ -19,10 +19,6 @@ from compilescope.domain.trace import read_text
 def components(event: e.Cache) -> tuple[Component, ...]:
     assert event.components is not None
     return parse_components(read_text(event.components.file, event.components.offset, event.components.length))
-
-
-def payloads(spans: object) -> list[str]:
-    return [read_text(span.file, span.offset, span.length) for span in spans]  # type: ignore[attr-defined]
 
 
 def part(name: str, value: str) -> Component:
@@ -146,7 +142,7 @@ def test_that_a_miss_is_compared_with_the_nearest_earlier_key(plain: Run) -> Non
     runs = [plain, far, near]
     row = lookups(near)[0]
 
-    found = explain(row.event, earlier_keys(runs, near, row), payloads)
+    found = explain(runs, near, row, Sources())
 
     assert found.nearest is not None and found.nearest.origin.startswith("default, ")
     assert "•  inductor config triton.cudagraphs: False → True" in words(row.event, found)
@@ -156,7 +152,7 @@ def test_that_a_key_asked_for_before_is_said_to_be_the_same(plain: Run) -> None:
     again = recorded_run("mlp_default", run_id="again")
     row = lookups(again)[0]
 
-    found = explain(row.event, earlier_keys([plain, again], again, row), payloads)
+    found = explain([plain, again], again, row, Sources())
 
     assert found.is_same
     assert "with one cache for both, this would have been a hit" in words(row.event, found)
@@ -165,9 +161,32 @@ def test_that_a_key_asked_for_before_is_said_to_be_the_same(plain: Run) -> None:
 def test_that_the_first_key_of_all_has_nothing_to_be_compared_with(plain: Run) -> None:
     row = lookups(plain)[0]
 
-    found = explain(row.event, earlier_keys([plain], plain, row), payloads)
+    found = explain([plain], plain, row, Sources())
 
-    assert "no earlier key of this cache is known" in words(row.event, found)
+    assert "No earlier key of this cache is known" in words(row.event, found)
+
+
+def test_that_a_miss_in_an_empty_folder_is_told_as_such_and_by_what_the_own_cache_holds(plain: Run) -> None:
+    fresh = recorded_run("mlp_reduce_overhead", run_id="fresh")
+    fresh.processes[0].hello = replace(fresh.processes[0].hello, cache_was_empty=True)
+    row = lookups(fresh)[0]
+
+    def told(held: bool | None, *runs: Run) -> str:
+        return words(row.event, explain([*runs, fresh], fresh, row, Sources(in_own_cache=lambda _cache, _key: held)))
+
+    assert "began with an empty cache folder" in told(None)
+    assert "with it (cache: mine), this would have been a hit" in told(True)
+    assert "Your own cache holds nothing under this key either" in told(False)
+    assert "a cache that is kept would not have had it" in told(False, plain)
+    assert "triton.cudagraphs: False → True" in told(False, plain)
+
+
+def test_that_a_key_that_the_same_process_asked_for_in_vain_is_no_hit_missed() -> None:
+    twice = recorded_run("graph_break_and_recompile")
+    first, second = (row for row in lookups(twice) if row.event.compile_id == "2/1")
+    assert first.event.key == second.event.key
+
+    assert "did not find it either" in words(second.event, explain([twice], twice, second, Sources()))
 
 
 def test_that_a_run_without_lookups_says_why() -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QWidget
 
 from compilescope.domain import cacheledger, units
 from compilescope.domain.cacheledger import Lookup
-from compilescope.domain.errors import AppError
-from compilescope.domain.events import TextSpan
-from compilescope.domain.keyhistory import Explanation, StoredKey, comparable, earlier_keys, explain, stored_keys, words
+from compilescope.domain.events import Cache
+from compilescope.domain.keyhistory import Explanation, Sources, StoredKey, explain, stored_keys, words
 from compilescope.domain.run import Run
-from compilescope.domain.trace import read_text
 from compilescope.ui.compiler.cache_places import CachePlaces
 from compilescope.ui.compiler.run_pane import RunPane
 from compilescope.ui.compiler.texts import Worker
@@ -72,18 +70,25 @@ COLUMNS: tuple[Column[Lookup], ...] = (
 
 
 class CachePane(RunPane):
-    """Signals: `question_asked` (sentence, what the button says, what it does)."""
+    """`sources`: where else earlier keys are known from; asked for in a thread.
+
+    Signals: `question_asked` (sentence, what the button says, what it does).
+    """
 
     SECTIONS = ("cache", "phases", "first_calls")
     question_asked = Signal(str, str, object)
     said = Signal(str)
     failed = Signal(str)
 
-    def __init__(self, state: AppState, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, state: AppState, theme: Theme, sources: Callable[[], Sources] = Sources, parent: QWidget | None = None
+    ) -> None:
         super().__init__(state, "cache", parent)
+        self._sources = sources
         self._known: list[StoredKey] = []
         self._runs: list[Run] = list(state.runs)
         self._worker = Worker("cache_keys", self)
+        self._asked: tuple[Run, int, Cache] | None = None
         self._worker.done.connect(self._show_explanation)
         self._worker.failed.connect(self._show_problem)
         self._build(theme)
@@ -97,6 +102,7 @@ class CachePane(RunPane):
         self._model.set_rows(rows)
         self.places.refresh()
         if run is None or not rows:
+            self._asked = None
             self._details.clear()
             self.show_empty(cacheledger.empty_sentence(run))
             return
@@ -157,38 +163,20 @@ class CachePane(RunPane):
     def _explain(self, index: QModelIndex) -> None:
         run, row = self.state.shown, self._model.row(index.row())
         if run is None or row is None:
+            self._asked = None
             self._details.clear()
             return
-        earlier = earlier_keys(self.state.runs, run, row, self._known)
-        same = next((key for key in earlier if key.key == row.event.key), None)
-        if row.event.state != "miss" or same is not None:
-            self._worker.forget()
-            self._show_explanation(row, Explanation(nearest=same, is_same=same is not None))
-            return
-        compared = comparable(run, row)
-        if compared is not row:
-            earlier = earlier_keys(self.state.runs, run, compared, self._known)
-        self._worker.ask(row, _explaining(compared, earlier))
+        if self._asked == (run, row.process, row.event):
+            return  # while a run goes on the table is filled again and again, and what came before a lookup stays
+        self._asked = (run, row.process, row.event)
+        # copies: the thread reads them while the window goes on to fold into the lists
+        runs, known = list(self.state.runs), list(self._known)
+        self._worker.ask(row, lambda: explain(runs, run, row, self._sources(), known))
 
     def _show_explanation(self, row: Lookup, found: Explanation) -> None:
         key = f"Key {row.event.key}\n\n" if row.event.key else ""
         self._details.setPlainText(f"{row.name}, compile {row.event.compile_id or '?'}\n{key}{words(row.event, found)}")
 
     def _show_problem(self, _row: Lookup, sentence: str) -> None:
+        self._asked = None
         self._details.setPlainText(sentence)
-
-
-def _explaining(row: Lookup, earlier: Sequence[StoredKey]) -> Callable[[], Explanation]:
-    return lambda: explain(row.event, earlier, _read)
-
-
-def _read(spans: Sequence[TextSpan]) -> list[str]:
-    """The payloads; one that is gone is an empty text."""
-    return [_read_one(span) for span in spans]
-
-
-def _read_one(span: TextSpan) -> str:
-    try:
-        return read_text(span.file, span.offset, span.length)
-    except (AppError, OSError, EOFError):
-        return ""

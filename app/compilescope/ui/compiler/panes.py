@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from compilescope.domain import cudagraphs
+from compilescope.domain.keyhistory import Sources
 from compilescope.domain.run import Run
 from compilescope.domain.shapes import dimensions
 from compilescope.ui.compiler.late import LatePane
@@ -40,6 +41,8 @@ class CompilerPanes(QObject):
     def __init__(self, state: AppState, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._state, self._theme = state, theme
+        # where the cache ledger finds earlier keys besides those of the comparison that is shown
+        self.key_sources: Callable[[], Sources] = Sources
         self.shapes = LatePane(self._make_shapes)
         self.cache = LatePane(self._make_cache)
         self.cudagraphs = LatePane(self._make_cudagraphs)
@@ -76,7 +79,7 @@ class CompilerPanes(QObject):
     def _make_cache(self) -> RunPane:
         from compilescope.ui.compiler.cache_pane import CachePane
 
-        pane = CachePane(self._state, self._theme)
+        pane = CachePane(self._state, self._theme, lambda: self.key_sources())
         pane.question_asked.connect(self.question_asked)
         pane.said.connect(self.said)
         return self._connected(pane)
