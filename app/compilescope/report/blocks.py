@@ -128,10 +128,10 @@ class PhaseChart:
 
 @dataclass(frozen=True, kw_only=True)
 class CostLine:
-    """Time spent after so many calls: a first call, then a constant time per call."""
+    """Time spent after so many calls: each takes `per_call_s`, and the first one `ahead_s` more."""
 
     label: str
-    first_call_s: float
+    ahead_s: float
     per_call_s: float
     is_eager: bool = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compilescope.domain import units
-from compilescope.domain.comparison import judge
+from compilescope.domain.comparison import Verdict, judge
 from compilescope.domain.firstcall import FIRST_USE, OUTSIDE, first_call_parts
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
@@ -19,16 +19,11 @@ from compilescope.report.blocks import (
     SpeedupBar,
     SpeedupChart,
 )
+from compilescope.report.columns import verdict_word
 from compilescope.report.names import names
 
 SPEEDUP_BARS = 12
 LONGEST_LABEL = 90
-KIND_NOTES = {
-    "failed": "failed",
-    "incorrect": "results differ",
-    "not_compiled": "not compiled",
-    "no_difference": "no measurable difference",
-}
 GROUPS = (
     *("dynamo", "guards", "aot", "backward", "inductor", "codegen", "kernels", "autotune", "cudagraphs", "other"),
     *(FIRST_USE, OUTSIDE),
@@ -59,15 +54,20 @@ def _speedup_bar(run: Run, label: str, is_chosen: bool, noise_floor: float) -> S
         value=interval.value if interval and shows else None,
         low=interval.low if interval and shows else None,
         high=interval.high if interval and shows else None,
-        note=_speedup_note(run, kind, shows),
+        note=_speedup_note(run, verdict, shows),
         is_chosen=is_chosen,
     )
 
 
-def _speedup_note(run: Run, kind: str, shows: bool) -> str:
-    if kind == "failed" and run.outcome not in (None, "failed"):
-        return str(run.outcome).replace("_", " ")
-    return KIND_NOTES.get(kind, "" if shows else "not measured")
+def _speedup_note(run: Run, verdict: Verdict | None, shows: bool) -> str:
+    """What the mark and the figure do not say already."""
+    kind = verdict.kind if verdict else ""
+    if kind == "incorrect":
+        return "results differ"
+    if verdict is None and not run.is_over:
+        return "" if shows else "not measured"
+    word = verdict_word(run, verdict)
+    return "" if shows and word in ("faster", "slower", "no difference") else word
 
 
 def distribution_figure(run: Run) -> Figure | None:

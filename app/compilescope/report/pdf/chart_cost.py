@@ -22,7 +22,7 @@ STYLES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine)
 
 
 def cost_piece(chart: CostChart, fonts: Fonts, width: float) -> Piece:
-    highest = max(row.first_call_s + row.per_call_s * chart.calls for row in chart.lines)
+    highest = max(row.ahead_s + row.per_call_s * chart.calls for row in chart.lines)
     factor, unit = next(((factor, unit) for factor, unit in TIMES if highest >= factor), TIMES[-1])
     names = [TextBox(row.label, fonts.small) for row in chart.lines]
     right = width - max(name.width for name in names) - 8.0
@@ -37,7 +37,7 @@ def cost_piece(chart: CostChart, fonts: Fonts, width: float) -> Piece:
             color = look.EAGER if row.is_eager else look.COMPILED
             style = STYLES[0] if row.is_eager else STYLES[(index - 1) % 2]
             painter.setPen(QPen(QColor(color), 1.4, style))
-            start = QPointF(area.left(), area.bottom() - row.first_call_s / highest * HEIGHT)
+            start = QPointF(area.left(), area.bottom() - row.ahead_s / highest * HEIGHT)
             painter.drawLine(start, QPointF(area.right(), area.bottom() - _total(row, chart.calls) / highest * HEIGHT))
             name.draw(painter, area.right() + 6.0, end - name.height / 2, color)
         _crossings(painter, fonts, chart, axis, area, highest)
@@ -46,7 +46,7 @@ def cost_piece(chart: CostChart, fonts: Fonts, width: float) -> Piece:
 
 
 def _total(row: CostLine, calls: float) -> float:
-    return row.first_call_s + row.per_call_s * calls
+    return row.ahead_s + row.per_call_s * calls
 
 
 def _vertical(painter: QPainter, fonts: Fonts, area: QRectF, highest: float, unit: str) -> None:
@@ -65,7 +65,7 @@ def _crossings(painter: QPainter, fonts: Fonts, chart: CostChart, axis: Axis, ar
         saved = eager.per_call_s - row.per_call_s if eager else 0.0
         if row.is_eager or eager is None or saved <= 0:
             continue
-        calls = row.first_call_s / saved
+        calls = row.ahead_s / saved
         if calls <= chart.calls:
             at = QPointF(axis.x(calls), area.bottom() - _total(eager, calls) / highest * area.height())
             painter.setPen(QPen(QColor(look.COMPILED), 1.0))

@@ -14,6 +14,7 @@ from compilescope.ui.log.pane import LogPane
 from compilescope.ui.panels.answer_card import AnswerCard
 from compilescope.ui.panels.breaks_pane import BreaksPane
 from compilescope.ui.panels.chart_slot import ChartSlot
+from compilescope.ui.panels.charts_pane import ChartsPane
 from compilescope.ui.panels.comparison_panel import ComparisonPanel
 from compilescope.ui.panels.log_split import LogSplit
 from compilescope.ui.panels.plan_panel import PlanPanel
@@ -52,7 +53,9 @@ class Workspace(QWidget):
         recompiles = sum(row.count for row in story.recompiles.values()) if story else 0
         # one saved trace has nothing to stand beside
         self.comparison.setVisible(has_runs and not (self._state.trace and len(self._state.runs) == 1))
-        self._show_tab(self.timing, has_runs and not (run and run.is_trace))
+        has_times = has_runs and not (run and run.is_trace)
+        self._show_tab(self.timing, has_times)
+        self._show_tab(self.charts, has_times)
         for pane in (self.timeline, self.breaks):
             self._show_tab(pane, has_runs)
         has_recompiles = bool(story and (story.recompiles or story.recompile_limits))
@@ -166,6 +169,7 @@ class Workspace(QWidget):
         self.plan = PlanPanel(self._state)
         self.comparison = ComparisonPanel(self._state, findings, theme)
         self.timing = TimingPane(self._state, findings, theme)
+        self.charts = ChartsPane(self._state, findings, theme)
         self.timeline = ChartSlot(self._state)
         self.breaks = BreaksPane(self._state, theme)
         self.recompiles = RecompilesPane(self._state, theme)
@@ -178,6 +182,7 @@ class Workspace(QWidget):
         self.tabs.tabBar().setAccessibleName("Panes of the run")
         for pane, title in (
             (self.timing, "Timing"),
+            (self.charts, "Charts"),
             (self.timeline, "Compile timeline"),
             (self.breaks, "Graph breaks"),
             (self.recompiles, "Recompiles"),
