@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from compilescope.domain import units
-from compilescope.domain.verdict import TOO_NOISY
+from compilescope.domain.measures import measure
+from compilescope.domain.run import Run
+from compilescope.domain.verdict import TOO_NOISY, Verdict
 
 JsonRun = Mapping[str, Any]
 
@@ -85,15 +87,28 @@ def verdict(run: JsonRun) -> str:
         return str(run["outcome"]).replace("_", " ").upper()
     kind = at(run, "verdict.kind")
     if kind == "no_difference":
-        return _no_difference(at(run, "timing.speedup"))
+        found = at(run, "timing.speedup")
+        return no_difference_word((found["high"] - found["low"]) / 2 / found["value"] if found else None)
     return VERDICTS.get(kind, str(kind)) if kind else "running"
 
 
-def _no_difference(interval: Mapping[str, float] | None) -> str:
-    """An interval must be there, and narrow, before it can say that nothing differs."""
-    if interval is None:
+def verdict_word(run: Run, verdict: Verdict | None) -> str:
+    """The same for a run at hand, in small letters."""
+    if verdict is None:
+        return "saved trace" if run.is_trace else "not judged" if run.is_over else "still running"
+    if verdict.kind == "failed" and run.outcome not in (None, "failed"):
+        return str(run.outcome).replace("_", " ")
+    if verdict.kind == "no_difference":
+        speedup = measure(run).speedup
+        return no_difference_word(speedup.half_width if speedup else None)
+    return VERDICTS[verdict.kind].lower()
+
+
+def no_difference_word(half_width: float | None) -> str:
+    """An interval must be there, and narrow, before it can say that nothing differs. `half_width`: relative."""
+    if half_width is None:
         return "too few calls"
-    return VERDICTS["no_difference"] if (interval["high"] - interval["low"]) / 2 <= TOO_NOISY else "too noisy"
+    return VERDICTS["no_difference"] if half_width <= TOO_NOISY else "too noisy"
 
 
 def numerics(run: JsonRun) -> str:

@@ -16,9 +16,10 @@ from compilescope.domain.run import GraphBreakRow, Run
 from compilescope.domain.verdict import judge, judge_with_fault
 from compilescope.report import figures
 from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table, Tone
-from compilescope.report.columns import VERDICTS
+from compilescope.report.columns import verdict_word
 from compilescope.report.kept import kept_blocks
 from compilescope.report.kernels import autotune_blocks, kernel_blocks
+from compilescope.report.hotspots import hotspot_blocks
 from compilescope.report.machinery import cache_blocks, cudagraph_blocks, phase_blocks, recompile_blocks, shortened
 from compilescope.report.names import names
 from compilescope.report.sources import Reader, excerpt
@@ -77,7 +78,7 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
         anchor=anchor(run),
         # what fails as another one did takes a few lines, and no page
         starts_page=not is_told or run.story is None or run.story.has_compiled,
-        badge=_badge(run, kind),
+        badge=verdict_word(run, verdict),
         badge_tone=TONES.get(kind, "muted"),
     )
 
@@ -98,14 +99,6 @@ def _outcome(run: Run, noise_floor: float) -> Iterator[Block]:
 
 def anchor(run: Run) -> str:
     return f"run-{run.id}"
-
-
-def _badge(run: Run, kind: str) -> str:
-    if kind == "failed" and run.outcome not in (None, "failed"):
-        return str(run.outcome).replace("_", " ")
-    if not kind:
-        return "saved trace" if run.is_trace else "not judged" if run.is_over else "still running"
-    return VERDICTS[kind].lower()
 
 
 def _failure_key(run: Run) -> tuple[object, ...]:

@@ -35,13 +35,13 @@ def kernel_blocks(run: Run, name: str, seen: dict[tuple[object, ...], str]) -> I
 def _kernel_table(rows: Sequence[e.Kernel]) -> Table:
     shown = sorted(rows, key=lambda row: -(row.launches or 0))[:MOST_KERNELS]
     rest = len(rows) - len(shown)
-    more = f"; {units.plural(rest, 'kernel')} launched no oftener left out" if rest else ""
+    more = f". Left out: {rest} more, launched as often or less" if rest else ""
     return Table(
         columns=(
             Column(title="Kernel", align="left", share=1.0),
             Column(title="Kind", align="left"),
             Column(title="Launches"),
-            Column(title="Made from", align="left"),
+            Column(title="Made from", align="left", share=0.4),
         ),
         rows=[
             (
@@ -98,7 +98,7 @@ def autotune_blocks(run: Run) -> Iterator[Block]:
             )
             for i, row in enumerate(shown)
         ],
-        note=f"{units.plural(rest, 'operation')} that took less left out." if rest else "",
+        note=f"Left out: {rest} more, which took less." if rest else "",
     )
 
 

@@ -10,7 +10,7 @@ from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
 from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
-from compilescope.report.columns import VERDICTS
+from compilescope.report.columns import verdict_word
 from compilescope.report.configuration import TONES, anchor
 from compilescope.report.names import names
 
@@ -177,11 +177,7 @@ def _break_even(run: Run) -> str:
 
 def _verdict(run: Run, noise_floor: float) -> Cell:
     found = judge(run, noise_floor)
-    if found is None:
-        return Cell(text="saved trace" if run.is_trace else "not judged" if run.is_over else "running", tone="muted")
-    if found.kind == "failed" and run.outcome not in (None, "failed"):
-        return Cell(text=str(run.outcome).replace("_", " "), tone="bad")
-    return Cell(text=VERDICTS[found.kind].lower(), tone=TONES[found.kind])
+    return Cell(text=verdict_word(run, found), tone=TONES[found.kind] if found else "muted")
 
 
 def _busy(found: Measures) -> str:

@@ -261,7 +261,7 @@ def test_that_sizes_kernels_and_autotuning_have_tables_of_their_own() -> None:
 
     first, second = (section(document, one.label) for one in run)
     tables = {block.columns[0].title: block for block in first.blocks if isinstance(block, blocks.Table)}
-    assert [cell.text for cell in tables["Inputs"].rows[1]][0] == "tokens 16 × 128"
+    assert tables["Inputs"].rows[1][0].text == "tokens 16 × 128"
     assert [cell.text for cell in tables["Inputs"].rows[1]][2:5] == ["2.000", "1.000", "2.000"]
     assert [cell.text for cell in tables["Operation"].rows[0]] == [
         *("mm", "8x128, 128x128", "3", "triton_mm_3", "10.0", "20.0", "1.50")
@@ -293,3 +293,15 @@ def test_that_a_saved_trace_is_not_said_to_be_still_running() -> None:
     document = build_document(Comparison(id="x", created=0.0, runs=[run]))
 
     assert section(document, "default").badge == "saved trace"
+
+
+def test_that_too_few_or_too_noisy_calls_are_not_told_as_no_difference(make_run: Callable[..., Run]) -> None:
+    runs = [make_run("noisy", noise=0.8, blocks=20, speedup=1.0), make_run("few", blocks=0)]
+    for run in runs:
+        run.label = run.id
+
+    document = build_document(Comparison(id="x", created=0.0, runs=runs))
+
+    assert [section(document, name).badge for name in ("noisy", "few")] == ["too noisy", "too few calls"]
+    (figure,) = of_type(document.sections[0].blocks, blocks.Figure)
+    assert [bar.note for bar in figure.chart.bars] == ["too noisy", "too few calls"]

@@ -64,7 +64,7 @@ def _result(bar: SpeedupBar) -> str:
     if bar.value is None or bar.low is None or bar.high is None:
         return bar.note
     text = units.speedup(bar.value, (bar.high - bar.low) / 2)
-    return f"{text}, {bar.note}" if bar.note and bar.kind != "no_difference" else text
+    return f"{text}, {bar.note}" if bar.note else text
 
 
 def _draw_bar(painter: QPainter, axis: Axis, bar: SpeedupBar, y: float) -> None:

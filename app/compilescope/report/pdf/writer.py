@@ -14,7 +14,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QPageLayout, QPageSize, QPain
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.errors import AppError, UsageError
 from compilescope.domain.workload import Measurement
-from compilescope.report.blocks import Document, Section
+from compilescope.report.blocks import Block, Bullets, Document, Section
 from compilescope.report.document import build_document
 from compilescope.report.pdf import look
 from compilescope.report.pdf.characters import with_readable_text
@@ -118,7 +118,18 @@ class _Writer:
 
         height = kind.height + title.height + subtitle.height + created.height + 22.0
         heading = Piece(height=height, draw=draw, keep=True, anchor=section.anchor, section=f"{number} {section.title}")
-        return [heading, *self._typesetter.blocks(section.blocks)]
+        return [heading, *self._fitting(section.blocks, height)]
+
+    def _fitting(self, blocks: Sequence[Block], taken: float) -> list[Piece]:
+        """The first page in one: of the list that ends it, as much as fits; all of it stands further on as well."""
+        room = self._height - BOTTOM - TOP - taken
+        pieces = self._typesetter.blocks(blocks)
+        while isinstance(last := blocks[-1], Bullets) and len(last.items) > 1:
+            if sum(piece.before + piece.height for piece in pieces) <= room:
+                break
+            blocks = [*blocks[:-1], Bullets(items=last.items[:-1])]
+            pieces = self._typesetter.blocks(blocks)
+        return pieces
 
     def _painted(self, pages: Sequence[Page], name: str) -> bytes:
         content = QByteArray()
