@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from compilescope.domain import statistics
 from compilescope.domain.agreement import Agreement, agreement
+from compilescope.domain.breakeven import BreakEven, break_even
 from compilescope.domain.faults import fault
 from compilescope.domain.firstcall import first_use_s
 from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
@@ -30,17 +31,6 @@ class Summary:
     p05: float
     p95: float
     samples: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class BreakEven:
-    """When compiling has paid for itself: the call, and the time until then. `low` and `high` follow the speedup's
-    interval."""
-
-    calls: float
-    calls_low: float
-    calls_high: float
-    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +154,8 @@ def _measure(run: Run) -> Measures:
         warm_first_call_s=warm,
         cold_first_use_s=first_use_s(run.cold),
         warm_first_use_s=first_use_s(run.warm),
-        cold_break_even=_break_even(cold, eager, speedup),
-        warm_break_even=_break_even(warm, eager, speedup),
+        cold_break_even=break_even(cold, eager.median if eager else None, speedup),
+        warm_break_even=break_even(warm, eager.median if eager else None, speedup),
         eager_peak_bytes=_peak(processes, EAGER, "steady"),
         compiled_peak_bytes=_peak(processes, COMPILED, "steady"),
         compile_peak_bytes=_peak(processes, COMPILED, "first_call"),
@@ -240,27 +230,6 @@ def _first_call(process: ProcessStory | None, side: str, shape: int = 0) -> floa
     if shape:
         found = process.later_first_calls.get((shape, side))
     return found.duration_s if found else None
-
-
-def _break_even(first_call_s: float | None, eager: Summary | None, speedup: Interval | None) -> BreakEven | None:
-    """The calls after which compiling has paid off; None where it is not shown to save anything.
-
-    A call that the first one made anyway is taken off its cost.
-    """
-    if first_call_s is None or eager is None or speedup is None or speedup.low <= 1:
-        return None
-
-    def calls(ratio: float) -> float:
-        cost = max(first_call_s - eager.median / ratio, 0.0)
-        return max(cost / (eager.median * (1 - 1 / ratio)), 1.0)
-
-    value = calls(speedup.value)
-    return BreakEven(
-        calls=value,
-        calls_low=calls(speedup.high),
-        calls_high=calls(speedup.low),
-        seconds=value * eager.median,
-    )
 
 
 def _peak(processes: Sequence[ProcessStory], side: str, when: str) -> int | None:

@@ -14,16 +14,17 @@ import compilescope
 from compilescope.domain import events as e
 from compilescope.domain import units
 from compilescope.domain.advice import Advice, advise_with_faults
+from compilescope.domain.breakeven import BreakEven
 from compilescope.domain.comparison import Comparison, Recommendation, recommend
 from compilescope.domain.faults import HINT
 from compilescope.domain.hotspots_json import hotspots_json
-from compilescope.domain.measures import BreakEven, Measures, ShapeMeasures, Summary, measure
-from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, Run
+from compilescope.domain.measures import Measures, ShapeMeasures, Summary, measure
+from compilescope.domain.run import Run
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
+from compilescope.domain.story_json import story_json
 from compilescope.domain.verdict import judge_with_fault
 
 SCHEMA = 1
-CUDAGRAPH_MODES = ("reduce-overhead", "max-autotune")
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
 
 def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """One run; its workload only where that differs from `common`."""
-    measures, story, workload = measure(run), run.story, _workload(run)
+    measures, workload = measure(run), _workload(run)
     verdict, fault = judge_with_fault(run, noise_floor)
     return {
         "id": run.id,
@@ -61,13 +62,7 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
         "workload": None if workload == common else workload,
         "outcome": run.outcome,
         "error": _error(run),
-        "compile": _compile(run, measures),
-        "graph_breaks": [_graph_break(row) for row in story.graph_breaks.values()] if story else [],
-        "recompiles": [_recompile(row) for row in story.recompiles.values()] if story else [],
-        "recompile_limits": _recompile_limits(story),
-        "cache": _cache(run.cold),
-        "warm_cache": _cache(run.warm),
-        "cudagraphs": _cudagraphs(run),
+        **story_json(run, measures),
         "timing": _timing(measures),
         "memory": {
             "eager_peak_bytes": measures.eager_peak_bytes,
@@ -141,78 +136,6 @@ def _error(run: Run) -> dict[str, Any] | None:
         return None
     names = ("stage", "type", "message", "hint", "traceback", "file", "line")
     return {name: getattr(error, name) for name in names}
-
-
-def _compile(run: Run, measures: Measures) -> dict[str, Any]:
-    story = run.story
-    known = story is not None and (story.has_compiled or bool(story.compiles))
-    return {
-        "eager_first_call_s": measures.eager_first_call_s,
-        "cold_first_call_s": measures.cold_first_call_s,
-        "warm_first_call_s": measures.warm_first_call_s,
-        "cold_first_use_s": measures.cold_first_use_s,
-        "warm_first_use_s": measures.warm_first_use_s,
-        "first_uses": _first_uses(run.cold),
-        "warm_first_uses": _first_uses(run.warm),
-        "graphs": story.graphs if story and known else None,
-        "ops": story.ops if story and known else None,
-        "kernels": len(story.kernels) or None if story else None,
-        "phases": _phases(run.cold),
-        "warm_phases": _phases(run.warm),
-    }
-
-
-def _phases(process: ProcessStory | None) -> list[dict[str, Any]]:
-    return [
-        {"name": row.name, "group": row.group, "start_s": row.began, "duration_s": row.duration_s, "depth": row.depth}
-        for row in (process.phases if process else ())
-    ]
-
-
-def _first_uses(process: ProcessStory | None) -> list[dict[str, Any]]:
-    return [{"name": use.name, "duration_s": use.duration_s} for use in (process.first_uses if process else ())]
-
-
-def _graph_break(row: GraphBreakRow) -> dict[str, Any]:
-    names = ("id", "kind", "reason", "explanation", "file", "line", "function", "in_loop", "frame_skipped")
-    found: dict[str, Any] = {name: getattr(row.event, name) for name in names}
-    return found | {"hints": list(row.event.hints), "count": row.count}
-
-
-def _recompile(row: RecompileRow) -> dict[str, Any]:
-    names = ("function", "file", "line", "guard", "reason", "source", "dimension", "expected", "actual")
-    found: dict[str, Any] = {name: getattr(row.event, name) for name in names}
-    return found | {"count": row.count}
-
-
-def _recompile_limits(story: ProcessStory | None) -> list[dict[str, Any]]:
-    names = ("function", "file", "line", "limit", "reason")
-    return [{name: getattr(row, name) for name in names} for row in (story.recompile_limits if story else ())]
-
-
-def _cache(process: ProcessStory | None) -> dict[str, Any]:
-    """Lookups by cache; a cache that was never asked is not there."""
-    found: dict[str, Any] = {}
-    plural = {"hit": "hits", "miss": "misses", "bypass": "bypasses"}
-    for row in process.cache if process else ():
-        entry = found.setdefault(row.cache, {"hits": 0, "misses": 0, "bypasses": 0, "reasons": []})
-        if row.state in plural:
-            entry[plural[row.state]] += 1
-        if row.reason and row.reason not in entry["reasons"]:
-            entry["reasons"].append(row.reason)
-    return found
-
-
-def _cudagraphs(run: Run) -> dict[str, Any]:
-    story = run.story
-    rows = story.cudagraphs if story else []
-    skips = [{"reason": row.reason, "file": row.file, "line": row.line} for row in rows if row.state == "skipped"]
-    captured: bool | None = None
-    if any(row.state == "recorded" for row in rows):
-        captured = True
-    elif skips or (story and story.has_compiled and run.config.mode not in CUDAGRAPH_MODES and not run.config.options):
-        captured = False
-    return {"captured": captured, "skips": skips}
 
 
 def _timing(measures: Measures) -> dict[str, Any]:

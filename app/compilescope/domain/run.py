@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Iterable
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
-from compilescope.domain.story import (
-    COMPILED,
-    EAGER,
-    CompileRow,
-    GraphBreakRow,
-    PhaseRow,
-    ProcessStory,
-    RecompileRow,
-    Series,
-    StageRow,
-)
+from compilescope.domain.story import COMPILED, EAGER, ProcessStory
+from compilescope.domain.story_rows import CompileRow, GraphBreakRow, PhaseRow, RecompileRow, Series, StageRow
 from compilescope.domain.workload import Workload
 
 __all__ = [
@@ -72,6 +64,13 @@ class Run:
         for event in stream:
             self.apply(event)
         return self
+
+    def snapshot(self) -> Run:
+        """The run as it is now, for another thread to read while this one goes on."""
+        taken = copy.copy(self)
+        taken.processes = [process.snapshot() for process in self.processes]
+        taken.revision = self.revision.copy()
+        return taken
 
     def _touch(self, section: str) -> None:
         self.revision[section] += 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compilescope.domain import statistics, units
+from compilescope.domain.breakeven import BreakEven
 from compilescope.domain.faults import fault
-from compilescope.domain.measures import BreakEven, Measures, measure
+from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
 from compilescope.domain.standing import when_text
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
@@ -59,7 +60,15 @@ def _judge(run: Run, noise_floor: float) -> Verdict | None:
             reasons=_evidence(run, measures),
         )
     kind = statistics.difference(measures.speedup, noise_floor) or "no_difference"
-    return Verdict(kind=kind, summary=_timing(kind, measures.speedup), reasons=_evidence(run, measures))
+    return Verdict(kind=kind, summary=_timing(kind, measures.speedup, noise_floor), reasons=_evidence(run, measures))
+
+
+def noise_floor_text(noise_floor: float) -> str:
+    """What a noise floor means, and where it comes from."""
+    share = units.percent(noise_floor)
+    if noise_floor > NOISE_FLOOR:
+        return f"Noise floor {share}, by this machine's calibration: a smaller difference from eager is not called one."
+    return f"Noise floor {share}, the least that is assumed: a smaller difference from eager is not called one."
 
 
 def is_settled(speedup: Interval | None) -> bool:
@@ -117,7 +126,7 @@ def _failure_reasons(run: Run) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _timing(kind: str, speedup: Interval | None) -> str:
+def _timing(kind: str, speedup: Interval | None, noise_floor: float) -> str:
     if speedup is None:
         return "Too few timed calls to tell a difference."
     text = interval_text(speedup)
@@ -128,7 +137,9 @@ def _timing(kind: str, speedup: Interval | None) -> str:
         return f"Faster than eager: {text}."
     if kind == "slower":
         return f"Slower than eager: {text}."
-    return f"No measurable difference from eager: {text}."
+    # which would be called a difference, were it not for the floor
+    within = f", within the noise floor of {units.percent(noise_floor)}" if not speedup.contains(1.0) else ""
+    return f"No measurable difference from eager: {text}{within}."
 
 
 def _evidence(run: Run, measures: Measures) -> tuple[str, ...]:

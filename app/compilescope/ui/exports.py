@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -92,8 +93,11 @@ class ExportCommands(QObject):
         self.said.emit("The comparison is on the clipboard, as Markdown.")
 
     def _comparison(self) -> Comparison:
-        assert self._state.comparison is not None, "exports are enabled only once there is a comparison"
-        return self._state.comparison
+        """As it is now: what writes is another thread, and runs may be going on."""
+        comparison = self._state.comparison
+        assert comparison is not None, "exports are enabled only once there is a comparison"
+        runs = [run if run.is_over else run.snapshot() for run in comparison.runs]
+        return replace(comparison, runs=runs)
 
 
 def _page() -> str:

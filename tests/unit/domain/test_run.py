@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from compilescope.domain import events as e
+from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
+from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Workload
 
@@ -144,3 +148,16 @@ def test_that_a_counter_that_fails_with_a_new_guard_each_time_is_one_row(run: Ru
     (row,) = run.story.recompiles.values()
     assert row.count == 4
     assert row.event.guard == "self.step == 3"
+
+
+def test_that_a_snapshot_stays_as_it_was_while_the_run_goes_on(make_run: Callable[..., Run]):
+    run = make_run(ended=None, starts=("cold",))
+    before = comparison_json(Comparison(id="c", created=0.0, runs=[run]))
+
+    taken = run.snapshot()
+    run.apply(e.Samples(side="eager", block=900, seconds=(1.0,)))
+    run.apply(e.GraphBreak(kind="new", file="m.py", line=1))
+    run.apply(e.Phase(name="new"))
+    run.apply(e.Ended())
+
+    assert comparison_json(Comparison(id="c", created=0.0, runs=[taken])) == before
