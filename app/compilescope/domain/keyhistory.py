@@ -251,7 +251,7 @@ def _miss_words(found: Explanation) -> list[str]:
         first = "" if empty else "Nothing was stored under this key in this run's cache. "
         return [f"{first}{nearest.origin}, had the same key: with one cache for both, this would have been a hit."]
     first = (
-        "No earlier run had this key, so a cache that is kept would not have had it. The"
+        "No run that is known had this key, so a cache that is kept would not have had it. The"
         if empty and not found.in_own_cache
         else "The"
         if empty
@@ -275,5 +275,5 @@ def _read_one(span: e.TextSpan) -> str:
     """The payload; one that is gone is an empty text."""
     try:
         return read_text(span.file, span.offset, span.length)
-    except (AppError, OSError, EOFError):
+    except (AppError, OSError):
         return ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,9 @@ from compilescope.domain.trace import TraceTranslator, find_traces, read_trace
 from compilescope.domain.workload import Workload
 
 REPORT_S = 0.2
+MOST_PROBLEMS = 3
 _CHECK_RECORDS = 500
+_HINT = "Give a TORCH_TRACE log or a folder of them."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,24 +55,40 @@ class ReadingStoppedError(Exception):
 def read_saved(path: str | Path, report: Callable[[Progress], bool] | None = None) -> SavedTrace:
     """Read a log or a folder of them. `report` is told how far it is; where it answers False, reading stops."""
     path = Path(path)
-    if not path.exists():
-        raise UsageError(f"There is no file or folder {path}.", hint="Give a TORCH_TRACE log or a folder of them.")
+    if not os.path.lexists(path):
+        raise UsageError(f"There is no file or folder {path}.", hint=_HINT)
     found = SavedTrace(path=path)
     hints: list[str] = []
     with _without_collection():
-        for file in find_traces(path):
+        for file in _files(path):
             run = _empty_run(file, len(found.runs))
             try:
                 _read(file, run, report or _nobody)
             except AppError as error:
-                found.problems.append(error.message)
+                told = " What comes before the damage was read." if run.processes[0].last_at else ""
+                found.problems.append(error.message + told)
                 hints.append(error.hint)
             if run.processes[0].last_at:
                 found.runs.append(_finished(run, file))
     if not found.runs:
-        raise UsageError(" ".join(found.problems) or f"{path} holds no records.", hint=hints[0] if hints else "")
+        raise UsageError(
+            problems_text(found.problems) or f"{path} holds no records.", hint=hints[0] if hints else _HINT
+        )
     _name(found.runs)
     return found
+
+
+def problems_text(problems: Sequence[str]) -> str:
+    """The problems as one text: of a folder of many foreign files, the first few."""
+    more = len(problems) - MOST_PROBLEMS
+    return " ".join([*problems[:MOST_PROBLEMS], *([f"And {more} more files like these."] if more > 0 else [])])
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        return find_traces(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.", hint=_HINT) from error
 
 
 def saved_json(found: SavedTrace) -> dict[str, Any]:
@@ -85,20 +104,25 @@ def _empty_run(file: Path, number: int) -> Run:
 
 
 def _read(file: Path, run: Run, report: Callable[[Progress], bool]) -> None:
-    size = file.stat().st_size if file.suffix != ".gz" else 0
     translator = TraceTranslator(str(file))
     process, told, last = run.processes[0], time.monotonic(), 0.0
-    for number, record in enumerate(read_trace(file)):
-        last = record.at
-        for event in translator.feed(record):
+    try:
+        size = file.stat().st_size if file.suffix != ".gz" else 0
+        for number, record in enumerate(read_trace(file)):
+            last = record.at
+            for event in translator.feed(record):
+                process.apply(event)
+            if number % _CHECK_RECORDS == 0 and time.monotonic() - told > REPORT_S:
+                told = time.monotonic()
+                share = min(record.offset / size, 1.0) if size else None
+                if not report(Progress(file=file.name, share=share, phases=len(process.phases))):
+                    raise ReadingStoppedError
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror or error}.", hint=_HINT) from error
+    finally:
+        # of a file that breaks off, too, what was held back is told
+        for event in translator.finish(last):
             process.apply(event)
-        if number % _CHECK_RECORDS == 0 and time.monotonic() - told > REPORT_S:
-            told = time.monotonic()
-            share = min(record.offset / size, 1.0) if size else None
-            if not report(Progress(file=file.name, share=share, phases=len(process.phases))):
-                raise ReadingStoppedError
-    for event in translator.finish(last):
-        process.apply(event)
 
 
 def _finished(run: Run, file: Path) -> Run:

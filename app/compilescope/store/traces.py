@@ -6,6 +6,7 @@ import gzip
 import re
 import shutil
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -83,7 +84,7 @@ def _chunks(source: IO[bytes]) -> Iterator[bytes]:
     try:
         while chunk := source.read(_CHUNK):
             yield chunk
-    except EOFError:
+    except (EOFError, zlib.error, gzip.BadGzipFile):
         return
 
 

@@ -52,6 +52,12 @@ ACTIONS: tuple[ActionSpec, ...] = (
         shortcut="Ctrl+Shift+O",
         tip="Open a TORCH_TRACE log from anywhere",
     ),
+    ActionSpec(
+        id="open_trace_folder",
+        text="Open trace f&older…",
+        menu="&File",
+        tip="Open all TORCH_TRACE logs in a folder, as of the ranks of one job",
+    ),
     ActionSpec(id="welcome", text="&Examples and recent scripts", menu="&File", shortcut="Ctrl+Shift+E"),
     ActionSpec(
         id="export_pdf",
@@ -183,7 +189,7 @@ class Actions(QObject):
             "stop": not is_idle and not state.is_stopping,
             "find": bool(state.runs),
             "difference": len(state.runs) > 1 and not has_trace,
-            **dict.fromkeys(("open", "open_trace", "welcome"), not state.is_busy),
+            **dict.fromkeys(("open", "open_trace", "open_trace_folder", "welcome"), not state.is_busy),
             **dict.fromkeys(("export_timeline", "save_trace"), bool(state.runs)),
             **dict.fromkeys(("export_pdf", "export_json", "export_csv", "export_markdown", "copy_markdown"), is_done),
         }

@@ -261,6 +261,7 @@ class MainWindow(QMainWindow):
         return {
             "open": self.ask_for_script,
             "open_trace": self.traces.ask_and_open,
+            "open_trace_folder": self.traces.ask_and_open_folder,
             "export_timeline": self.traces.export_timeline,
             "save_trace": self.traces.save_trace,
             "welcome": self.show_welcome,

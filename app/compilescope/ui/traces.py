@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from compilescope.domain import units
 from compilescope.domain.chrometrace import write_chrome_trace
 from compilescope.domain.errors import AppError
-from compilescope.domain.savedtraces import Progress, ReadingStoppedError, SavedTrace, read_saved
+from compilescope.domain.savedtraces import Progress, ReadingStoppedError, SavedTrace, problems_text, read_saved
 from compilescope.report.trace_folder import WARNING, save_trace_folder
 from compilescope.ui.state import BUSY, AppState
 
@@ -130,6 +130,12 @@ class TraceCommands(QObject):
         if name:
             self.open(Path(name))
 
+    def ask_and_open_folder(self) -> None:
+        """Several ranks or processes of one job lie in one folder."""
+        name = QFileDialog.getExistingDirectory(self._window, "Open a folder of saved traces", str(Path.home()))
+        if name:
+            self.open(Path(name))
+
     def export_timeline(self) -> None:
         """The shown run's timeline, for Perfetto or chrome://tracing."""
         run = self._state.shown
@@ -175,7 +181,7 @@ class TraceCommands(QObject):
         self._state.show_trace(found.path, found.comparison)
         self.said.emit(f"Read: {found.path.name}, {units.plural(len(found.runs), 'process', 'processes')}.")
         if found.problems:
-            self.informed.emit(" ".join(found.problems))
+            self.informed.emit(problems_text(found.problems))
 
 
 def _progress_text(progress: Progress) -> str:

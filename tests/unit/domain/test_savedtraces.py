@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 from pathlib import Path
 
@@ -73,8 +74,30 @@ def test_that_a_damaged_file_does_not_hide_its_neighbours(tmp_path: Path) -> Non
 
     found = read_saved(tmp_path)
 
-    assert [run.label for run in found.runs] == ["good.log.gz"]
+    assert [run.label for run in found.runs] == ["bad.log.gz", "good.log.gz"]
     assert "bad.log.gz is damaged" in found.problems[0]
+    assert "What comes before the damage was read." in found.problems[0]
+
+
+def test_that_a_folder_of_many_foreign_files_is_told_in_a_few_sentences(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number:02}.log").write_text("nothing of the kind\n")
+
+    with pytest.raises(UsageError) as refused:
+        read_saved(tmp_path)
+
+    assert refused.value.message.count("is not a structured torch trace") == 3
+    assert refused.value.message.endswith("And 17 more files like these.")
+
+
+def test_that_a_folder_that_may_not_be_read_is_not_said_to_be_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # root, whom nothing is forbidden, runs tests too
+    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    with pytest.raises(UsageError, match="Permission denied"):
+        read_saved(tmp_path)
 
 
 def test_that_a_log_whose_process_died_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
+import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +85,7 @@ def test_that_a_compiled_autograd_graph_stands_in_front_of_the_id(tmp_path: Path
     assert [r.compile_id for r in read_trace(path)] == ["!0/3/1", "!4"]
 
 
-@pytest.mark.parametrize("content", [b"", b"hello\nworld\n", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"Very\nVast\n"])
+@pytest.mark.parametrize("content", [b"hello\nworld\n", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"Very\nVast\n"])
 def test_that_a_foreign_file_is_refused_with_a_sentence_and_a_hint(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(content)
@@ -91,6 +94,41 @@ def test_that_a_foreign_file_is_refused_with_a_sentence_and_a_hint(tmp_path: Pat
         list(read_trace(path))
 
     assert "TORCH_TRACE" in refused.value.hint
+
+
+def test_that_an_empty_file_and_a_pipe_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "empty.log").touch()
+    os.mkfifo(tmp_path / "pipe.log")
+
+    with pytest.raises(UsageError, match=r"empty\.log is empty"):
+        list(read_trace(tmp_path / "empty.log"))
+    with pytest.raises(UsageError, match="is no file that can be read"):
+        list(read_trace(tmp_path / "pipe.log"))
+
+
+def test_that_a_day_that_no_year_has_does_not_end_the_reading(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text('V9999 17:06:30.5 1 f.py:1] {"a": 1}\n' + line({"b": {}}))
+
+    assert [record.kind for record in read_trace(path)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("spoil", [lambda packed: packed[:-2000], lambda packed: packed[:-2000] + bytes(2000)])
+def test_that_a_damaged_packed_file_is_read_up_to_its_damage(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
+    noise = "".join(random.Random(1).choices("abcdefghijklmnop", k=20_000))
+    text = "".join(line({"a": number}, noise[number * 100 : number * 100 + 100]) for number in range(200))
+    path = tmp_path / "a.log.gz"
+    path.write_bytes(spoil(gzip.compress(text.encode())))
+    found = []
+
+    with pytest.raises(UsageError, match="is damaged"):
+        for record in read_trace(path):
+            found.append(record.value)
+    with pytest.raises(UsageError, match="is damaged"):
+        read_text(path, 0, len(text))
+
+    # what lies close to the damage may be unpacked wrongly before it is noticed
+    assert found[:100] == list(range(100))
 
 
 def test_that_a_cut_packed_file_and_a_missing_one_are_told(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -105,6 +107,8 @@ def plain_text(lines: bytes) -> str:
 def open_trace(path: str | Path) -> IO[bytes]:
     """The trace's bytes, unpacked where it is packed."""
     path = Path(path)
+    if path.exists() and not path.is_file():  # to open a pipe would wait for who writes into it
+        raise UsageError(f"{path} is no file that can be read.", hint=_FOREIGN_HINT)
     try:
         stream = path.open("rb")
         packed = stream.read(2) == b"\x1f\x8b"
@@ -119,16 +123,21 @@ def open_trace(path: str | Path) -> IO[bytes]:
 
 def read_text(path: str | Path, offset: int, length: int) -> str:
     """A text that an event points at with `offset` and `length`."""
-    with open_trace(path) as stream:
-        stream.seek(offset)
-        return plain_text(stream.read(length))
+    try:
+        with open_trace(path) as stream:
+            stream.seek(offset)
+            return plain_text(stream.read(length))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UsageError(f"{path} is damaged: {error}.") from error
 
 
 def find_traces(path: str | Path) -> list[Path]:
-    """The trace files that a path stands for: itself, or the logs in a folder."""
+    """The trace files that a path stands for: itself, or the logs in a folder and those below it."""
     path = Path(path)
     if not path.is_dir():
         return [path]
+    if not os.access(path, os.R_OK | os.X_OK):  # the search below would pass over it in silence
+        raise UsageError(f"{path} cannot be read: Permission denied.", hint="Ask its owner for access to the folder.")
     found = sorted(item for item in path.rglob("*") if item.is_file() and re.search(r"\.log(\.gz)?$", item.name))
     if not found:
         raise UsageError(f"{path} holds no trace.", hint=_FOREIGN_HINT)
@@ -136,25 +145,47 @@ def find_traces(path: str | Path) -> list[Path]:
 
 
 def read_trace(path: str | Path) -> Iterator[TraceRecord]:
-    """The records of a trace file. A record's payload can be had until the next record is asked for."""
+    """The records of a trace file. A record's payload can be had until the next record is asked for.
+
+    Of a packed file that is damaged, what comes before that place is told first.
+    """
+    damage: list[Exception] = []
+    with open_trace(path) as stream:
+        read = stream.read if not isinstance(stream, gzip.GzipFile) else partial(_unpacked, stream, damage)
+        yield from _records(read, Path(path), damage)
+    if damage:
+        reason = str(damage[0]).rstrip(".")
+        raise UsageError(f"{path} is damaged: {reason}.", hint="Copy it again from where it was written.")
+
+
+def _unpacked(stream: gzip.GzipFile, damage: list[Exception], size: int) -> bytes:
+    """At most this much more of a packed file, nothing at its end or where it is damaged."""
+    parts: list[bytes] = []
+    left = size
     try:
-        with open_trace(path) as stream:
-            yield from _records(stream, Path(path))
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise UsageError(f"{path} is damaged: {error}.", hint="Copy it again from where it was written.") from error
+        while left > 0 and not damage and (part := stream.read1(left)):
+            parts.append(part)
+            left -= len(part)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        damage.append(error)
+    return b"".join(parts)
 
 
-def _records(stream: IO[bytes], path: Path) -> Iterator[TraceRecord]:
+def _records(read: Callable[[int], bytes], path: Path, damage: list[Exception]) -> Iterator[TraceRecord]:
     clock = _Clock()
-    buffer, base = stream.read(_CHUNK), 0
+    buffer, base = read(_CHUNK), 0
     start = 0 if buffer[:1] == b"V" else buffer.find(b"\nV") + 1
     if _HEADER.match(buffer, start) is None:
+        if damage:
+            return
+        if not buffer:
+            raise UsageError(f"{path} is empty.", hint=_FOREIGN_HINT)
         raise UsageError(f"{path} is not a structured torch trace.", hint=_FOREIGN_HINT)
     searched = start
     while True:
         end = buffer.find(b"\nV", searched)
         if end < 0 or end + 3 > len(buffer):
-            more = stream.read(max(_CHUNK, len(buffer) - start))
+            more = read(max(_CHUNK, len(buffer) - start))
             if not more:
                 break
             buffer, base = buffer[start:] + more, base + start
@@ -237,11 +268,19 @@ class _Clock:
     def seconds(self, stamp: bytes) -> float:
         if stamp[:10] != self._minute:
             self._minute = stamp[:10]
-            # a leap year, so that every day of every year is one of its days
-            day = datetime(2000, int(stamp[:2]), int(stamp[2:4])).toordinal()
+            day = _day(int(stamp[:2]), int(stamp[2:4]))
             self._minute_s = day * 86400.0 + int(stamp[5:7]) * 3600 + int(stamp[8:10]) * 60
         now = self._minute_s + float(stamp[11:])
         if self._first is None:
             self._first = now
         passed = now - self._first
         return passed if passed >= 0 else passed + 366 * 86400
+
+
+def _day(month: int, day: int) -> int:
+    """The number of a day within its year; of one that no year has, in a damaged file, the first of all."""
+    try:
+        # a leap year, so that every day of every year is one of its days
+        return datetime(2000, month, day).toordinal()
+    except ValueError:
+        return datetime(2000, 1, 1).toordinal()

@@ -53,7 +53,7 @@ class Worker(QObject):
             return
         try:
             result = work()
-        except (AppError, OSError, EOFError) as error:
+        except (AppError, OSError) as error:
             self._refused.emit(subject, f"The trace cannot be read any more: {error}", number)
         else:
             self._answered.emit(subject, result, number)
