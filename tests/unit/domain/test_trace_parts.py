@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from compilescope.domain.events import Place
 from compilescope.domain.trace.breaks import parse_break
-from compilescope.domain.trace.code import count_operations, node_places, parse_kernels
+from compilescope.domain.trace.code import count_operations, either, node_places, parse_kernels, traced_places
 from compilescope.domain.trace.messages import parse_cudagraph, parse_limit
 from compilescope.domain.trace.phases import group
 from compilescope.domain.trace.places import Places, function_name, is_in_loop
@@ -279,6 +280,49 @@ def test_that_kernels_are_counted_by_their_launches_and_know_their_lines() -> No
     }
     assert [place.line for place in kernels["cpp_fused_add_0"].places] == [9, 10]
     assert [place.line for place in kernels["extern_kernels.addmm"].places] == [9]
+
+
+HANDLED = """
+cpp_fused_relu_0 = async_compile.cpp_pybinding(['float*'], '''
+''')
+
+def call(args):
+    # [Provenance debug handles] cpp_fused_relu_0:1
+    cpp_fused_relu_0(buf0)
+    # Topologically Sorted Source Nodes: [h], Original ATen: [aten.addmm]
+    # [Provenance debug handles] extern_kernels.addmm:2
+    extern_kernels.addmm(arg0, arg1, out=buf0)
+    # [Provenance debug handles] cpp_fused_relu_0:3
+    cpp_fused_relu_0(buf0)
+    return (buf0, )
+"""
+
+
+def stack(*lines: int) -> str:
+    return "".join(f'  File "/home/user/model.py", line {line}, in forward\n    code()\n    ^^^^^^\n' for line in lines)
+
+
+def test_that_a_cpp_kernel_comes_from_the_lines_that_torch_traced_each_launch_to() -> None:
+    stacks = {"cpp_fused_relu_0:1": [stack(40, 9), stack(40, 10)], "cpp_fused_relu_0:3": [stack(40, 9), stack(40, 12)]}
+    traced = traced_places(json.dumps(stacks))
+
+    kernels = {kernel.name: kernel for kernel in parse_kernels(HANDLED, node_places(GRAPH))}
+
+    assert [place.line for place in kernels["cpp_fused_relu_0"].placed(traced)] == [9, 10, 12]
+    assert [place.line for place in kernels["extern_kernels.addmm"].placed(traced)] == [9]  # by its comment
+    assert traced_places("") == traced_places("[]") == {}
+
+
+def test_that_a_node_without_a_line_does_not_take_over_the_one_above() -> None:
+    graph = GRAPH.replace("        scale = ", "        # No stacktrace found for following nodes\n        scale = ")
+
+    assert "gt" not in node_places(graph)
+
+
+def test_that_a_name_that_means_two_lines_in_a_backward_module_means_none() -> None:
+    one, two, three = (Place(file="/home/user/model.py", line=line) for line in (1, 2, 3))
+
+    assert either({"h": one, "mul": two}, {"mul": three, "mm": one}) == {"h": one, "mm": one}
 
 
 def test_that_each_timed_region_belongs_to_a_part_of_the_compiler() -> None:

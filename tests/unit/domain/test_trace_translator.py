@@ -265,6 +265,51 @@ def test_that_a_cache_lookup_tells_key_reason_and_where_its_components_lie() -> 
     )
 
 
+CODE = """
+def call(args):
+    # [Provenance debug handles] extern_kernels.mm:1
+    extern_kernels.mm(arg0, arg1, out=buf0)
+    return (buf0, )
+"""
+STACKS = "inductor_provenance_tracking_kernel_stack_traces"
+
+
+def test_that_a_kernel_waits_for_the_lines_that_torch_tells_after_the_code() -> None:
+    compiler = Compiler()
+    compiler.start()
+    compiler.record({"inductor_output_code": {"filename": "c.py"}}, CODE)
+    assert compiler.all(e.Kernel) == []
+
+    stack = f'  File "{MODEL}", line 8, in forward\n    x @ w\n'
+    compiler.artifact(STACKS, json.dumps({"extern_kernels.mm:1": [stack]}))
+
+    (kernel,) = compiler.all(e.Kernel)
+    assert (kernel.name, kernel.launches, kernel.compile_id) == ("extern_kernels.mm", 1, "0/0")
+    assert kernel.places == (e.Place(file=MODEL, line=8, function="forward"),)
+    assert compiler.translator.finish() == []
+
+
+def test_that_a_kernel_whose_lines_never_come_is_told_in_the_end_and_one_of_plain_code_at_once() -> None:
+    compiler = Compiler()
+    compiler.record({"inductor_output_code": {"filename": "c.py"}}, CODE)
+    assert [event.type for event in compiler.translator.finish(5.0)] == ["kernel"]
+
+    plain = "\n".join(line for line in CODE.splitlines() if "handles" not in line)
+    compiler.record({"inductor_output_code": {"filename": "c.py"}}, plain)
+    assert [kernel.name for kernel in compiler.all(e.Kernel)] == ["extern_kernels.mm"]
+
+
+def test_that_a_frame_that_broke_and_left_neither_guards_nor_operations_was_skipped() -> None:
+    compiler = Compiler()
+    compiler.start()
+    compiler.artifact("dynamo_graph_break_reason", a_break(26))
+    compiler.end(guard_count=None, graph_op_count=None)
+
+    (told,) = compiler.all(e.GraphBreak)
+    assert told.frame_skipped
+    assert [event.state for event in compiler.all(e.Compile)] == ["begin", "skipped"]
+
+
 def test_that_records_nobody_knows_yet_are_passed_over() -> None:
     compiler = Compiler()
     compiler.record({"something_new": {"a": 1}}, "text")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from compilescope.domain.events import Place
-from compilescope.domain.trace.places import function_name
+from compilescope.domain.trace.places import function_name, parse_stack
 
 _NODE = re.compile(r"^[ \t]+(\w+)(?:\s*: \"[^\"]*\"|\s*:\s*[\w.\[\], \"]+?)? = (.+)$")
 # x += 1 and x[0] = 1, of which the result gets a name behind the semicolon
@@ -17,11 +18,15 @@ _NESTED = re.compile(r"^[ \t]+class \w+\(", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"self(?:\.\w+|\[['\"]?\w+['\"]?\])+(?:;|$)")
 _ALIAS = re.compile(r"\w+(?:;.*)?$")
 _FILE = re.compile(r"# File: (.+?):(\d+) in (\S+?)(?:,|$)")
+_NO_PLACE = "# No stacktrace found for following nodes"
 _DEFINED = re.compile(r"^(\w+) = async_compile\.(\w+)\(", re.MULTILINE)
 _CALL = re.compile(r"^([ \t]*)def call\(.*\):.*$", re.MULTILINE)
 _PARTITION = re.compile(r"^def partition_\d+\(.*\):.*$", re.MULTILINE)
 _LAUNCH = re.compile(r"^\s+(?:\w+(?:, \w+)* = |with [^\n]*: )?((?:\w+\.)*\w+)\(", re.MULTILINE)
 _SORTED = re.compile(r"#.*?Source Nodes: \[(.*?)\], Original ATen: \[(.*?)\]")
+# the number under which torch tells the stack of the launch that follows
+_HANDLE = re.compile(r"^\s*# \[Provenance debug handles\] \S+:(\d+)\s*$")
+_BACKWARD = re.compile(r"\btangents_\d")
 # extern_kernels.mm, torch.ops.aten.convolution.default, aten.sort: a library's kernel
 _EXTERN = re.compile(r"(?:extern_kernels\.(\w+)|(?:torch\.ops\.|aten\.)([\w.]+))$")
 _HOUSEKEEPING = frozenset({"inductor._reinterpret_tensor", "inductor._alloc_from_pool"})
@@ -29,12 +34,20 @@ _HOUSEKEEPING = frozenset({"inductor._reinterpret_tensor", "inductor._alloc_from
 
 @dataclass(frozen=True, kw_only=True)
 class KernelUse:
-    """A kernel of one generated module. `kind`: triton, cpp, extern, or what else torch calls its language."""
+    """A kernel of one generated module. `kind`: triton, cpp, extern, or what else torch calls its language.
+
+    `places` are those that the module's comments name. `handles`: where torch tells each launch's places apart.
+    """
 
     name: str
     kind: str
     launches: int
     places: tuple[Place, ...] = ()
+    handles: tuple[int, ...] = ()
+
+    def placed(self, traced: Mapping[int, Iterable[Place]]) -> tuple[Place, ...]:
+        """Its places by the handles of its launches; those of the comments where torch tells none."""
+        return tuple(dict.fromkeys(place for handle in self.handles for place in traced.get(handle, ()))) or self.places
 
 
 def count_operations(graph: str) -> int:
@@ -60,8 +73,39 @@ def node_places(graph: str) -> dict[str, Place]:
     for line in graph.splitlines():
         if found := _FILE.search(line):
             place = Place(file=found[1], line=int(found[2]), function=function_name(found[3]))
+        elif _NO_PLACE in line:
+            place = None
         elif place and (node := _NODE.match(line) or _IN_PLACE.match(line)):
             places[node[1]] = place
+    return places
+
+
+def is_backward(code: str) -> bool:
+    """Whether a generated module runs a backward graph, which takes the gradients of the outputs."""
+    return _BACKWARD.search(code) is not None
+
+
+def either(nodes: Mapping[str, Place], backward: Mapping[str, Place]) -> dict[str, Place]:
+    """The nodes that a backward module's comments may name: Dynamo's and its own, without names that mean two lines."""
+    return {
+        name: place
+        for name, place in {**nodes, **backward}.items()
+        if nodes.get(name, place) == place and backward.get(name, place) == place
+    }
+
+
+def traced_places(payload: str) -> dict[int, tuple[Place, ...]]:
+    """Where each launch comes from, by its handle: the innermost frame of every stack that torch tells."""
+    try:
+        stacks = json.loads(payload)
+    except ValueError:
+        return {}
+    places: dict[int, tuple[Place, ...]] = {}
+    for name, texts in stacks.items() if isinstance(stacks, dict) else ():
+        handle = str(name).rpartition(":")[2]
+        if handle.isdigit():
+            frames = (parse_stack(str(text))[-1:] for text in texts)
+            places[int(handle)] = tuple(dict.fromkeys(frame for last in frames for frame in last))
     return places
 
 
@@ -71,11 +115,16 @@ def parse_kernels(code: str, nodes: Mapping[str, Place]) -> list[KernelUse]:
     launches: Counter[str] = Counter()
     kinds: dict[str, str] = dict(defined)
     places: dict[str, dict[Place, None]] = {}
+    handles: dict[str, list[int]] = {}
     for body in _bodies(code):
         sources: list[str] = []
+        handle: list[int] = []
         for line in body.splitlines():
             if found := _SORTED.search(line):
                 sources = found[1].split(", ")
+                continue
+            if found := _HANDLE.match(line):
+                handle = [int(found[1])]
                 continue
             called = _LAUNCH.match(line)
             name = _launched(called[1], defined) if called else None
@@ -84,10 +133,17 @@ def parse_kernels(code: str, nodes: Mapping[str, Place]) -> list[KernelUse]:
             kinds.setdefault(name, "extern")
             launches[name] += 1
             places.setdefault(name, {}).update(dict.fromkeys(_places(sources, nodes)))
+            handles.setdefault(name, []).extend(handle)
             # a C++ kernel has no comment of its own, and must not take over its neighbour's
-            sources = []
+            sources, handle = [], []
     return [
-        KernelUse(name=name, kind=kind, launches=launches[name], places=tuple(places.get(name, ())))
+        KernelUse(
+            name=name,
+            kind=kind,
+            launches=launches[name],
+            places=tuple(places.get(name, ())),
+            handles=tuple(handles.get(name, ())),
+        )
         for name, kind in kinds.items()
     ]
 

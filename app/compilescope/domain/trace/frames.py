@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compilescope.domain import events as e
+from compilescope.domain.trace import code
 from compilescope.domain.trace.breaks import Break
 from compilescope.domain.trace.recompiles import Reason, plain_source
 
@@ -40,6 +41,8 @@ class Frame:
     told: set[tuple[object, ...]] = field(default_factory=set)
     reasons: list[Reason] = field(default_factory=list)
     nodes: dict[str, e.Place] = field(default_factory=dict)
+    backward_nodes: dict[str, e.Place] = field(default_factory=dict)
+    kernels: list[code.KernelUse] = field(default_factory=list)
 
     def add_break(self, found: Break) -> None:
         """Keep a break until it is known whether the frame goes on; a retry reports the same one again."""
@@ -94,6 +97,21 @@ class Frame:
             failed_compile_id=reason.failed,
         )
 
+    def add_code(self, module: str) -> list[e.Kernel]:
+        """Keep a generated module's kernels where torch tells their places next; those that nothing keeps back."""
+        told = self.take_kernels()
+        nodes = code.either(self.nodes, self.backward_nodes) if code.is_backward(module) else self.nodes
+        self.kernels = code.parse_kernels(module, nodes)
+        return told if any(kernel.handles for kernel in self.kernels) else [*told, *self.take_kernels()]
+
+    def take_kernels(self, traced: Mapping[int, Iterable[e.Place]] | None = None) -> list[e.Kernel]:
+        """The kernels that were kept, with the places that torch has `traced` each launch to."""
+        kernels, self.kernels = self.kernels, []
+        return [
+            e.Kernel(name=kernel.name, kind=kernel.kind, launches=kernel.launches, places=kernel.placed(traced or {}))
+            for kernel in kernels
+        ]
+
 
 def is_limit(metrics: Mapping[str, Any]) -> bool:
     """Whether a compile was refused since its function had been compiled too often."""
@@ -108,6 +126,8 @@ def outcome(metrics: Mapping[str, Any], *, broke: bool) -> tuple[str, str | None
         if broke or LIMIT_REASON in reason or metrics.get("config_suppress_errors"):
             return "skipped", short
         return "failed", f"{kind}: {short}"
-    if metrics.get("has_guarded_code") is False:
+    # torch 2.9 says that a skipped frame has guarded code, of no guards and no operations
+    is_bare = broke and not metrics.get("guard_count") and not metrics.get("graph_op_count")
+    if metrics.get("has_guarded_code") is False or (is_bare and "guard_count" in metrics):
         return "skipped", None
     return "end", None

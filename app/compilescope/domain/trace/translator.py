@@ -58,6 +58,7 @@ class TraceTranslator:
             "str": self._string,
             "dynamo_start": self._start,
             "dynamo_output_graph": self._graph,
+            "aot_backward_graph": self._backward_graph,
             "compilation_metrics": self._metrics,
             "inductor_output_code": self._code,
             "create_symbol": self._symbol,
@@ -68,6 +69,7 @@ class TraceTranslator:
         self._artifacts: dict[str, Callable[[TraceRecord], list[e.Event]]] = {
             "dynamo_graph_break_reason": self._break,
             "recompile_reasons": self._reasons,
+            "inductor_provenance_tracking_kernel_stack_traces": self._kernel_places,
         }
 
     def feed(self, record: TraceRecord) -> list[e.Event]:
@@ -125,7 +127,8 @@ class TraceTranslator:
         """What was held back when the trace ended."""
         events: list[e.Event] = []
         for compile_id, frame in self._frames.items():
-            events += [replace(event, at=at, compile_id=compile_id) for event in frame.take_breaks()]
+            held = [*frame.take_breaks(), *frame.take_kernels()]
+            events += [replace(event, at=at, compile_id=compile_id) for event in held]
         return events
 
     def _stamped(self, record: TraceRecord, events: Sequence[e.Event]) -> list[e.Event]:
@@ -241,11 +244,14 @@ class TraceTranslator:
         return [event] if event else []
 
     def _code(self, record: TraceRecord) -> list[e.Event]:
-        kernels = code.parse_kernels(record.payload, self._frame(record).nodes)
-        return [
-            e.Kernel(name=kernel.name, kind=kernel.kind, launches=kernel.launches, places=kernel.places)
-            for kernel in kernels
-        ]
+        return [*self._frame(record).add_code(record.payload)]
+
+    def _kernel_places(self, record: TraceRecord) -> list[e.Event]:
+        return [*self._frame(record).take_kernels(code.traced_places(record.payload))]
+
+    def _backward_graph(self, record: TraceRecord) -> list[e.Event]:
+        self._frame(record).backward_nodes = code.node_places(record.payload)
+        return []
 
     def _text(self, record: TraceRecord, kind: str) -> e.Text:
         value = record.value
