@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import uuid
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -111,6 +112,28 @@ def test_that_a_message_of_a_logger_and_its_parents_is_told_once(told: list[e.Ev
     logger.warning("skipping cudagraphs due to mutated inputs (1 instances)")
 
     assert [event.type for event in told] == ["cudagraph"]
+
+
+def test_that_a_warning_about_cuda_graphs_is_told_and_still_shown(
+    told: list[e.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from compilescope.worker.capture import Capture
+
+    shown: list[str] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_: shown.append(str(message)))
+    before = warnings.showwarning
+    capture = Capture(told.append, lambda: 1.5)
+    capture.install()
+    texts = ["Unable to hit fast path of CUDAGraphs because outputs still require backward.", "something else"]
+    for text in texts:
+        warnings.showwarning(UserWarning(text), UserWarning, "cudagraph_trees.py", 3068)
+    capture.finish()
+
+    assert [(event.state, event.reason) for event in told if isinstance(event, e.CudaGraph)] == [
+        ("warning", texts[0].rstrip("."))
+    ]
+    assert (len(told), shown) == (1, texts)
+    assert warnings.showwarning is before
 
 
 def test_that_no_handler_is_left_behind(capture: Capture) -> None:

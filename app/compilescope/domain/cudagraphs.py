@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,7 +11,23 @@ from compilescope.domain import units
 from compilescope.domain.run import Run
 
 MODES = ("reduce-overhead", "max-autotune")
-_STATES = {"recorded": "recorded", "skipped": "skipped", "warning": "warning"}
+PENDING_BACKWARD = re.compile(r"fast path\b.*\bbackward", re.IGNORECASE | re.DOTALL)
+_REMEDIES = (
+    (
+        PENDING_BACKWARD,
+        "Call backward() on the outputs before the next call, make calls that need no gradients under torch.no_grad(), "
+        "or call torch.compiler.cudagraph_mark_step_begin() before each step.",
+    ),
+    (re.compile("mutat"), "Return the new value instead of writing into the input, or copy the input first."),
+    (re.compile("cpu"), "Move the tensor or operator that lives on the CPU to the GPU."),
+    (re.compile("multiple devices"), "Keep each compiled part on one GPU."),
+    (
+        re.compile("dynamic"),
+        "Keep sizes fixed for this part, or pad to a few sizes: each size needs a graph of its own.",
+    ),
+    (re.compile("complex memory overlap"), "Pass a contiguous copy of the input."),
+    (re.compile("incompatible op"), "Move that operator out of the compiled part."),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +45,19 @@ class GraphRow:
             return "no reason given"
         again = f", {self.count - 1} of them again for other inputs or memory" if self.count > 1 else ""
         return f"replayed from the next call on{again}"
+
+
+def remedy(event: e.CudaGraph) -> str | None:
+    """What to do about a graph that was skipped, or that torch warns about."""
+    reason = (event.reason or "").lower()
+    if event.state == "recorded":
+        return None
+    return next((text for words, text in _REMEDIES if words.search(reason)), None)
+
+
+def remedies(found: Iterable[GraphRow]) -> list[str]:
+    """What to do, each once."""
+    return list(dict.fromkeys(text for row in found if (text := remedy(row.event))))
 
 
 def rows(events: Iterable[e.CudaGraph]) -> list[GraphRow]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from compilescope.domain import events as e
 from compilescope.domain.trace import Entrance, TraceRecord, TraceTranslator
+from compilescope.worker import python_warnings
 from compilescope.worker.trace_file import TraceFile, header
 
 _TRACE = "torch.__trace"
@@ -33,6 +34,7 @@ _TALKATIVE = (
     "torch._inductor.compile_fx.__perf_hints",
     "torch._inductor.cudagraph_trees.__cudagraphs",
 )
+_WARNINGS = "py.warnings"  # what logging.captureWarnings calls it
 _COUNTED_PHASES = ("entire_backward_compile", "CUDAGraphNode.record")
 _CHOICES = 20
 
@@ -53,7 +55,10 @@ class Capture:
         self._file = TraceFile(trace_path) if trace_path else None
         self._translator = TraceTranslator(trace_path or "", hidden=(str(Path(__file__).resolve().parent),))
         self._record_handler = _Handler(self._on_record)
-        self._message_handler = _Handler(self._on_message, logging.WARNING)
+        self._message_handler = _Handler(
+            lambda record: self._on_message(record.name, record.levelname, record.getMessage()), logging.WARNING
+        )
+        self._unlisten: Callable[[], None] = lambda: None
         self._paused = False
         self._broken = False
         self._hooked: set[str] = set()
@@ -71,6 +76,7 @@ class Capture:
         trace.handlers.insert(0, self._record_handler)
         for name in _TALKATIVE:
             logging.getLogger(name).addHandler(self._message_handler)
+        self._unlisten = python_warnings.listen(lambda text: self._on_message(_WARNINGS, "WARNING", text))
         with self._guarded():
             self._take_interned()
         self._arm()
@@ -105,6 +111,7 @@ class Capture:
         logging.getLogger(_TRACE).removeHandler(self._record_handler)
         for name in _TALKATIVE:
             logging.getLogger(name).removeHandler(self._message_handler)
+        self._unlisten()
         with self._lock, self._guarded():
             self._tell(self._translator.finish(self._clock()))
             if self._file:
@@ -210,13 +217,11 @@ class Capture:
         add(self._on_autotune)
         self._translator.timeline.autotune_told = True
 
-    def _on_message(self, record: logging.LogRecord) -> None:
+    def _on_message(self, logger: str, level: str, text: str) -> None:
         if self._paused or os.getpid() != self._pid:
             return
         with self._lock, self._guarded():
-            self._tell(
-                self._translator.feed_message(record.name, record.levelname, record.getMessage(), at=self._clock())
-            )
+            self._tell(self._translator.feed_message(logger, level, text, at=self._clock()))
 
     def _on_callback(self, *arguments: Any) -> None:
         """A compile begins; torch before 2.8 does not say which kind."""

@@ -33,6 +33,12 @@ CUDA = {"device": "cuda:0"}
 RECURRENT = broken("Attempted to wrap RNN, GRU, or LSTM", id="GB0014")
 ITEM = broken("Unsupported Tensor.item() call with capture_scalar_outputs=False", id="GB0124")
 SKIP = e.CudaGraph(state="skipped", reason="mutated inputs (1 instances)", **AT)  # type: ignore[arg-type]
+PENDING = e.CudaGraph(
+    state="warning",
+    reason="Unable to hit fast path of CUDAGraphs because of pending, uninvoked backwards. "
+    "Consider running with torch.no_grad() or using torch.compiler.cudagraph_mark_step_begin() before each model "
+    "invocation",
+)
 COUNTER = [
     e.Recompile(source="self.step", guard=f"self.step == {step}", expected=str(step), **AT)  # type: ignore[arg-type]
     for step in (1, 2, 3)
@@ -59,6 +65,7 @@ FIRES = [
     ("recompiles_while_timing", {"extra": [e.Warning(code="recompiles_every_call", message="40 calls compiled.")]}),
     ("results_differ", {"extra": [e.Numerics(verdict="differ", max_abs_error=1.0)]}),
     ("cudagraph_skipped", {**CUDA, "config": Config(mode="reduce-overhead"), "extra": [SKIP]}),
+    ("cudagraph_warning", {**CUDA, "config": Config(mode="reduce-overhead"), "extra": [PENDING, PENDING]}),
     ("cudagraphs_without_cuda", {"config": Config(mode="reduce-overhead")}),
     ("launch_bound", {**CUDA, "extra": [NOT_BUSY]}),
     ("tf32_off", CUDA),
@@ -87,6 +94,7 @@ QUIET = [
     ("recompiles_while_timing", {"extra": [e.Void(block=2, reason="The loss is not finite.")]}),
     ("results_differ", {}),
     ("cudagraph_skipped", {**CUDA, "config": Config(mode="reduce-overhead"), "extra": [e.CudaGraph(state="recorded")]}),
+    ("cudagraph_warning", {**CUDA, "config": Config(mode="reduce-overhead"), "extra": [SKIP]}),
     ("cudagraphs_without_cuda", {"config": Config(mode="max-autotune-no-cudagraphs")}),
     ("cudagraphs_without_cuda", {**CUDA, "config": Config(mode="reduce-overhead")}),
     ("launch_bound", {**CUDA, "extra": [BUSY]}),
@@ -227,6 +235,15 @@ def test_that_no_advice_foretells_what_fullgraph_would_do(make_run: RunMaker):
     for advice in advise(make_run(extra=extra)):
         assert "fullgraph" not in advice.evidence
         assert not any(word in advice.remedy for word in ("fullgraph will", "fullgraph would", "fullgraph captures"))
+
+
+def test_that_a_warning_of_a_pending_backward_says_what_to_do(make_run: RunMaker):
+    run = make_run(**CUDA, config=Config(mode="reduce-overhead"), extra=[PENDING])
+
+    (advice,) = (advice for advice in advise(run) if advice.code == "cudagraph_warning")
+
+    assert "pending, uninvoked backwards" in advice.evidence
+    assert "backward()" in advice.remedy and "cudagraph_mark_step_begin" in advice.remedy
 
 
 def _check(advice: Advice) -> None:

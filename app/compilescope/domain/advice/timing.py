@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from compilescope.domain import statistics, units
+from compilescope.domain import cudagraphs, statistics, units
 from compilescope.domain.advice.rule import (
     AUTOTUNE_MODES,
     CACHING,
@@ -27,15 +27,6 @@ AMPERE = (8, 0)
 # a short job is over before this
 LONG_BREAK_EVEN_S = 600.0
 
-_SKIP_REMEDIES = (
-    ("mutat", "Return the new value instead of writing into the input, or copy the input first."),
-    ("cpu", "Move the tensor or operator that lives on the CPU to the GPU."),
-    ("multiple devices", "Keep each compiled part on one GPU."),
-    ("dynamic", "Keep sizes fixed for this part, or pad to a few sizes: each size needs a graph of its own."),
-    ("complex memory overlap", "Pass a contiguous copy of the input."),
-    ("incompatible op", "Move that operator out of the compiled part."),
-)
-
 
 def cudagraph_skipped(case: Case) -> Iterator[Advice]:
     """CUDA graphs were asked for and not used."""
@@ -44,7 +35,7 @@ def cudagraph_skipped(case: Case) -> Iterator[Advice]:
         return
     reason = one_line(rows[0].reason)
     places = places_of(rows)
-    remedy = next((text for word, text in _SKIP_REMEDIES if word in reason.lower()), "See the reason and its line.")
+    remedy = cudagraphs.remedy(rows[0]) or "See the reason and its line."
     yield Advice(
         code="cudagraph_skipped",
         title="CUDA graphs were skipped",
@@ -55,6 +46,22 @@ def cudagraph_skipped(case: Case) -> Iterator[Advice]:
         severity="problem",
         places=places,
     )
+
+
+def cudagraph_warning(case: Case) -> Iterator[Advice]:
+    """torch says that CUDA graphs do less here than they could."""
+    rows = [row for row in case.story.cudagraphs if row.state == "warning"]
+    for row in {row.reason: row for row in rows}.values():
+        reason = one_line(row.reason)
+        is_pending = cudagraphs.PENDING_BACKWARD.search(reason)
+        yield Advice(
+            code="cudagraph_warning",
+            title="CUDA graphs wait for a backward" if is_pending else "torch warns about CUDA graphs",
+            evidence=f"{case.mode}{place_text(places_of([row]))}: {reason}",
+            remedy=cudagraphs.remedy(row) or "See the warning, and the page on CUDA graphs.",
+            source=CUDAGRAPHS,
+            places=places_of([row]),
+        )
 
 
 def cudagraphs_without_cuda(case: Case) -> Iterator[Advice]:
@@ -211,6 +218,7 @@ def cache_bypassed(case: Case) -> Iterator[Advice]:
 RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (
     results_differ,
     cudagraph_skipped,
+    cudagraph_warning,
     cudagraphs_without_cuda,
     launch_bound,
     tf32_off,

@@ -39,7 +39,7 @@ COLUMNS: tuple[Column[GraphRow], ...] = (
 
 
 class CudaGraphsPane(RunPane):
-    """A sentence above, a row for each thing that happened below."""
+    """What became of them and what to do above, a row for each thing that happened below."""
 
     SECTIONS = ("cudagraphs", "first_calls", "workload")
 
@@ -59,7 +59,7 @@ class CudaGraphsPane(RunPane):
     def show_run(self, run: Run | None) -> None:
         rows = cudagraphs.rows(run.story.cudagraphs) if run and run.story else []
         self._model.set_rows(rows)
-        text = cudagraphs.sentence(run) if run else ""
+        text = " ".join([cudagraphs.sentence(run), *cudagraphs.remedies(rows)]) if run else ""
         self._summary.setText(text)
         if rows:
             self.show_content()
