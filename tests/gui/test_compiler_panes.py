@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from fakes.profiles import on_cpu
 from fakes.stories import recorded_run, transcript
 from PySide6.QtCore import QAbstractItemModel, Qt
 from PySide6.QtTest import QAbstractItemModelTester
@@ -354,3 +355,34 @@ def test_that_colours_follow_the_theme(shelf: Shelf) -> None:
 
     for name in (*TABLES, "guards"):
         assert not getattr(shelf.panes, name).grab().isNull()
+
+
+def test_that_both_sides_show_where_their_time_goes_heaviest_first(shelf: Shelf) -> None:
+    run = recorded_run("mlp_default")
+    run.processes[-1].profiles |= {event.side: event for event in on_cpu() if isinstance(event, e.Profile)}
+    shelf.show(run)
+
+    pane = shelf.look("hotspots")
+    eager, compiled = (cells(child(pane, DataTable, f"hotspots_{side}").model()) for side in ("eager", "compiled"))
+
+    assert shelf.titles()[0] == "Where the time goes"
+    assert (eager[0][0], eager[0][3]) == ("aten::convolution", "19.4 %")
+    assert compiled[0][0] == "aten::convolution_backward"
+    assert "cpp_fused_native_layer_norm_transpose_1" in [row[0] for row in compiled]
+    assert "92 operators and kernels in eager and 88 compiled" in child(pane, QLabel, "hotspots_summary").text()
+
+
+def test_that_times_keep_their_bar_and_name_where_there_is_little_room(shelf: Shelf) -> None:
+    run = recorded_run("mlp_default")
+    run.processes[-1].profiles |= {event.side: event for event in on_cpu() if isinstance(event, e.Profile)}
+    shelf.show(run)
+    pane = shelf.look("hotspots")
+    table = child(pane, DataTable, "hotspots_eager")
+
+    pane.window().resize(1900, 500)
+    shelf.wait(lambda: not any(table.isColumnHidden(column) for column in range(6)))
+    pane.window().resize(800, 500)
+    shelf.wait(lambda: table.isColumnHidden(5))
+
+    assert not table.isColumnHidden(0) and not table.isColumnHidden(3)
+    assert table.columnWidth(0) >= 10 * table.fontMetrics().averageCharWidth()

@@ -102,6 +102,18 @@ def test_that_latency_is_measured_apart(compiled_run: Told) -> None:
 
 
 @pytest.mark.slow
+def test_that_both_sides_tell_where_their_time_goes_after_the_timing(compiled_run: Told) -> None:
+    eager, compiled = compiled_run.all(e.Profile)
+
+    assert (eager.side, compiled.side) == ("eager", "compiled")
+    assert {row.kind for row in eager.kernels} == {"operator"}
+    # an Inductor kernel of this torch is seen by name
+    assert any(row.kind == "cpp" and row.name.startswith("cpp_") for row in compiled.kernels)
+    assert eager.flops == compiled.flops and sum(eager.flops.values()) > 0
+    assert min(eager.at, compiled.at) > max(row.at for row in compiled_run.all(e.Samples))
+
+
+@pytest.mark.slow
 def test_that_equal_results_are_a_match(compiled_run: Told) -> None:
     assert {(row.subject, row.verdict) for row in compiled_run.all(e.Numerics)} == {
         ("outputs", "match"),

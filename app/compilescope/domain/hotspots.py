@@ -16,6 +16,7 @@ from compilescope.domain.run import COMPILED, EAGER, Run
 BOUND_SHARE = 0.6
 # and the call is, where such kernels make up most of the busy time
 MOST = 0.5
+_SIDES = {EAGER: "eager", COMPILED: "the compiled call"}
 # beyond a peak a figure says that caches served it, or that the estimate is wrong
 _IMPOSSIBLE = 1.0
 
@@ -37,6 +38,24 @@ class Hotspot:
     flops_share: float | None
     bytes_per_s: float | None
     bytes_share: float | None
+
+    @property
+    def label(self) -> str:
+        """The name without a C++ template's arguments, and the operator that launched it."""
+        plain = self.name.removeprefix("void ").replace("(anonymous namespace)::", "")
+        name = plain.partition("<")[0].partition("(")[0].strip() or self.name
+        return f"{name} · {self.operator}" if self.operator else name
+
+    @property
+    def rate(self) -> str:
+        """How fast it computes, or else how fast it moves bytes; with the share of the peak where that is known."""
+        if self.flops_per_s:
+            text, share = rate_text(self.flops_per_s, "FLOP/s"), self.flops_share
+        elif self.bytes_per_s:
+            text, share = rate_text(self.bytes_per_s, "B/s"), self.bytes_share
+        else:
+            return "–"
+        return f"{text}, {units.percent(share)}" if share else text
 
     @property
     def bound(self) -> str | None:
@@ -65,10 +84,6 @@ class SideTime:
     idle_share: float | None
     flops_per_s: float | None
     flops_share: float | None
-
-    @property
-    def noun(self) -> str:
-        return "kernel" if self.clock == "device" else "operator or kernel"
 
     @property
     def hidden(self) -> int:
@@ -225,8 +240,8 @@ def _on_fusion(found: Hotspots) -> Iterator[str]:
 def _on_waiting(found: Hotspots) -> Iterator[str]:
     idle = [(side.side, side.idle_share) for side in found.sides if side.idle_share is not None]
     if idle:
-        shares = ", ".join(f"{units.percent(share)} {name}" for name, share in idle)
-        yield f"The GPU waits for {shares} of the time per call."
+        shares = " and ".join(f"{units.percent(share)} of the time per call in {_SIDES[name]}" for name, share in idle)
+        yield f"The GPU is idle for {shares}."
     if found.launch_bound:
         yield "The compiled call is launch-bound: what starts kernels takes longer than the kernels."
 

@@ -17,9 +17,9 @@ from compilescope.domain.verdict import judge, judge_with_fault
 from compilescope.report import figures
 from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table, Tone
 from compilescope.report.columns import verdict_word
+from compilescope.report.hotspots import hotspot_blocks
 from compilescope.report.kept import kept_blocks
 from compilescope.report.kernels import autotune_blocks, kernel_blocks
-from compilescope.report.hotspots import hotspot_blocks
 from compilescope.report.machinery import cache_blocks, cudagraph_blocks, phase_blocks, recompile_blocks, shortened
 from compilescope.report.names import names
 from compilescope.report.sources import Reader, excerpt
@@ -59,6 +59,7 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
         ("What it came to", _outcome(run, comparison.noise_floor)),
         ("The error", _failure(run, name, read, seen)),
         ("The timing", _timing(run)),
+        ("Where the time goes", hotspot_blocks(run)),
         ("The first call", phase_blocks(run)),
         ("The shape sweep", sweep_blocks(run)),
         ("The break-even", _cost(run)),

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from fakes.comparisons import comparison
+from fakes.profiles import on_gpu
 from fakes.stories import transcript
 
 from compilescope.domain import events as e
@@ -81,6 +82,8 @@ def of_kind(kind: str, make_run: RunMaker) -> dict[str, Any]:
         value = results(
             make_run("sweep", workload=Workload(script="m.py", inputs={"x": [(8, 16), (4, 16)]}), extra=more)
         )
+    elif kind == "profiled":
+        value = results(make_run(kind, device="cuda:0", extra=on_gpu()))
     elif kind == "training":
         training = Workload(script="m.py", phase="training", precision="bf16")
         value = results(make_run("training", workload=training), make_run("inference"))
@@ -89,7 +92,9 @@ def of_kind(kind: str, make_run: RunMaker) -> dict[str, Any]:
     return dict(json.loads(json.dumps(value, allow_nan=False)))
 
 
-@pytest.mark.parametrize("kind", ["full", "trace", "sweep", "training", "stopped", "timed_out", "crashed", "failed"])
+@pytest.mark.parametrize(
+    "kind", ["full", "trace", "sweep", "profiled", "training", "stopped", "timed_out", "crashed", "failed"]
+)
 def test_that_the_schema_describes_every_key_of_every_kind_of_comparison(
     kind: str, validator: jsonschema.Draft202012Validator, make_run: RunMaker
 ):

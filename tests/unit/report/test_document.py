@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from fakes.comparisons import SCRIPT, comparison
+from fakes.profiles import on_gpu
 
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
@@ -305,3 +306,15 @@ def test_that_too_few_or_too_noisy_calls_are_not_told_as_no_difference(make_run:
     assert [section(document, name).badge for name in ("noisy", "few")] == ["too noisy", "too few calls"]
     (figure,) = of_type(document.sections[0].blocks, blocks.Figure)
     assert [bar.note for bar in figure.chart.bars] == ["too noisy", "too few calls"]
+
+
+def test_that_a_profiled_configuration_says_where_its_time_goes() -> None:
+    profiled = comparison([Config()], samples=20)
+    profiled.runs[0].processes[0].profiles |= {row.side: row for row in on_gpu() if isinstance(row, e.Profile)}
+
+    document = build_document(profiled)
+    said = [text for found in document.sections for text in texts(found)]
+
+    assert "Where the time goes" in said
+    assert any("180 kernels on the GPU in eager and 30 compiled" in text for text in said)
+    assert "triton_poi_fused_addmm_gelu_view_3" in said and "742 TFLOP/s, 75.0 %" in said

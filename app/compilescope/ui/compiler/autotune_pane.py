@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QSplitter, QStyleOptionViewItem, QWidget
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from compilescope.domain import events as e
 from compilescope.domain import units
 from compilescope.domain.run import Run
 from compilescope.ui.compiler.run_pane import RunPane
-from compilescope.ui.models.rows import SORT_ROLE, Column, RowsModel
-from compilescope.ui.panels.table import DataTable, ToneDelegate
+from compilescope.ui.models.rows import Column, RowsModel
+from compilescope.ui.panels.bars import BarDelegate
+from compilescope.ui.panels.table import DataTable
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import label
@@ -86,37 +86,9 @@ CHOICES: tuple[Column[ChoiceRow], ...] = (
         tone=lambda row: "" if row.seconds else "faint",
         is_number=True,
     ),
-    Column(title="", value=lambda row: (row.share, row.is_winner), text=lambda _row: ""),
+    Column(title="", value=lambda row: (row.share, "good" if row.is_winner else "eager"), text=lambda _row: ""),
     Column(title="Settings", value=lambda row: row.detail, text=lambda row: row.detail, tip=lambda row: row.detail),
 )
-
-
-class BarDelegate(ToneDelegate):
-    """Draws a share of one as a bar."""
-
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
-    # Qt overrides
-
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        super().paint(painter, option, index)
-        value = index.data(SORT_ROLE)
-        if index.column() != _BAR or not value:
-            return
-        share, is_winner = value
-        area = QRectF(option.rect).adjusted(6, 8, -6, -8)
-        area.setWidth(max(area.width() * share, 2.0))
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        tokens = self._theme.tokens
-        painter.setBrush(QColor(tokens.good if is_winner else tokens.eager))
-        painter.drawRoundedRect(area, 2, 2)
-        painter.restore()
 
 
 class AutotunePane(RunPane):
@@ -137,7 +109,7 @@ class AutotunePane(RunPane):
         self._right = DataTable("Choices", self._choices)
         self._right.setObjectName("choices")
         self._right.set_widths((26, 10, 18, 20), stretch=3)
-        self._right.setItemDelegate(BarDelegate(theme, self._right))
+        self._right.setItemDelegate(BarDelegate(theme, _BAR, self._right))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self._left)
         split.addWidget(self._right)

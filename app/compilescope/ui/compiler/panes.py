@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from compilescope.domain import cudagraphs
+from compilescope.domain.hotspots import is_profiled
 from compilescope.domain.keyhistory import Sources
 from compilescope.domain.run import Run
 from compilescope.domain.shapes import dimensions
@@ -43,6 +44,7 @@ class CompilerPanes(QObject):
         self._state, self._theme = state, theme
         # where the cache ledger finds earlier keys besides those of the comparison that is shown
         self.key_sources: Callable[[], Sources] = Sources
+        self.hotspots = LatePane(self._make_hotspots)
         self.shapes = LatePane(self._make_shapes)
         self.cache = LatePane(self._make_cache)
         self.cudagraphs = LatePane(self._make_cudagraphs)
@@ -50,6 +52,7 @@ class CompilerPanes(QObject):
         self.code = LatePane(self._make_code)
         self.guards = LatePane(self._make_guards)
         self.tabs = (
+            PaneTab(pane=self.hotspots, title="Where the time goes", is_wanted=is_profiled, count=_nothing),
             PaneTab(pane=self.shapes, title="Shapes", is_wanted=_has_symbols, count=_dimensions),
             PaneTab(pane=self.cache, title="Cache", is_wanted=_has_lookups, count=_nothing),
             PaneTab(pane=self.cudagraphs, title="CUDA graphs", is_wanted=cudagraphs.is_wanted, count=_nothing),
@@ -70,6 +73,11 @@ class CompilerPanes(QObject):
         _ = self.cache.pane
 
     # each is imported when it is first seen: the window opens sooner, and many runs never ask
+
+    def _make_hotspots(self) -> RunPane:
+        from compilescope.ui.compiler.hotspots_pane import HotspotsPane
+
+        return self._connected(HotspotsPane(self._state, self._theme))
 
     def _make_shapes(self) -> RunPane:
         from compilescope.ui.compiler.shapes_pane import ShapesPane
