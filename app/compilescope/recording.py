@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -49,6 +50,8 @@ class RecordedFeed(Feed):
         self._open_history = open_history
         self._lock = threading.Lock()
         self._tails: dict[str, _Tail] = {}
+        # of each run whose machine has been looked up, the comparison that it is judged in
+        self._heeded: dict[str, Comparison] = {}
 
     @cached_property
     def history(self) -> History | None:
@@ -80,11 +83,30 @@ class RecordedFeed(Feed):
         with self._lock:
             return run_id in self._tails
 
+    def heed_calibration(self, comparison: Comparison, run: Run) -> None:
+        """Where the run's machine was found to be less steady than is assumed, judge the comparison by that."""
+        story = run.story
+        if story is None or story.environment is None or run.id in self._heeded:
+            return
+        self._heeded[run.id] = comparison
+        # imported here: the first paint does not wait for what measures
+        from compilescope.domain.calibration import Machine
+        from compilescope.store.calibrations import calibration_for
+
+        known = calibration_for(Machine.of(platform.node(), story.environment))
+        if known is None or known.noise_floor <= comparison.noise_floor:
+            return
+        comparison.noise_floor = known.noise_floor
+        if self.history is not None:
+            self.history.set_noise_floor(comparison.id, known.noise_floor)
+
     def finish(self, run: Run) -> None:
         """The run is over: its figures go into the list. Any thread; takes the time that judging takes."""
         tail = self._take_tail(run.id)
         if self.history is not None and tail is not None:
-            self.history.finish_run(run, log_tail=tail.text)
+            heeded = self._heeded.get(run.id)
+            floor = heeded.noise_floor if heeded else None
+            self.history.finish_run(run, log_tail=tail.text, noise_floor=floor)
 
     def let_go(self) -> None:
         """Record nothing from now on: what is still going on counts as interrupted, and can be resumed."""

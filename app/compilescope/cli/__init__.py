@@ -39,6 +39,10 @@ def _run(argv: list[str]) -> int:
         from compilescope.cli.bench import bench
 
         return bench(arguments)
+    if arguments.command == "calibrate":
+        from compilescope.cli.calibrate import calibrate
+
+        return calibrate(arguments.device, arguments.python)
     if arguments.command == "doctor":
         from compilescope.cli.doctor import doctor
 

@@ -16,7 +16,7 @@ from compilescope.domain.workload import GRAD_MODES, PHASES, PRECISIONS, Measure
 from compilescope.engine.request import default_python
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-COMMANDS = ("bench", "doctor", "history", "report", "trace")
+COMMANDS = ("bench", "calibrate", "doctor", "history", "report", "trace")
 PAGES = ("A4", "Letter")
 FILES = ("json", "csv", "markdown", "pdf")
 SWITCHES: dict[str, bool | None] = {"auto": None, "on": True, "off": False}
@@ -108,6 +108,11 @@ def _parser() -> Parser:
     _add_files(bench)
     _add_keeping(bench)
     _add_stored(commands)
+    calibrate = commands.add_parser(
+        "calibrate", description="Find this machine's noise floor: eager beside itself, some times; about two minutes."
+    )
+    calibrate.add_argument("--device", metavar="DEVICE", help="cpu, cuda …; default: the first CUDA device, or cpu")
+    _add_python(calibrate)
     doctor = commands.add_parser("doctor", description="Say what this machine can do, and what is missing.")
     _add_python(doctor)
     trace = commands.add_parser("trace", description="Read a TORCH_TRACE log, or a folder of them: one run a file.")

@@ -157,6 +157,7 @@ class _Bench:
                     self._progress.begin(list(self._runs).index(run.id) + 1, run)
                 case RunEvents(events=events):
                     run.apply_all(events)
+                    self._feed.heed_calibration(self._comparison, run)
                     if run.is_over:
                         self._progress.end(run)
                         self._feed.finish(run)

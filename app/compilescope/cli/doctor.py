@@ -6,6 +6,7 @@ import importlib.util
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,9 +15,12 @@ from compilescope import paths
 from compilescope.cli.display import has_display
 from compilescope.domain import events as e
 from compilescope.domain import units
+from compilescope.domain.calibration import Machine
+from compilescope.domain.statistics import NOISE_FLOOR
 from compilescope.engine.feed import Feed, LogLines, RunEvents
 from compilescope.engine.request import RunRequest
 from compilescope.engine.supervisor import Supervisor
+from compilescope.store.calibrations import calibration_for
 
 TIMEOUT_S = 120.0
 LAST_LINES = 5
@@ -73,11 +77,28 @@ def _rows(python: str, environment: e.Environment | None) -> list[tuple[str, str
         ("System", found.os or platform.platform()),
         ("Modes", ", ".join(found.modes) or "unknown"),
         ("Backends", ", ".join(found.backends) or "unknown"),
+        *_noise_floors(found),
         ("Window", _window()),
         ("Data", _place(paths.data)),
         ("Compiler caches", _place(paths.inductor_caches)),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def _noise_floors(found: e.Environment) -> list[tuple[str, str]]:
+    """What calibration found for each device of this machine."""
+    lines = []
+    for device in found.devices:
+        machine = Machine(host=platform.node(), device=str(device.get("name")), torch=found.torch or "")
+        known = calibration_for(machine)
+        text = f"{units.percent(known.noise_floor)}, calibrated {_day(known.created)}" if known else ""
+        text = text or f"{units.percent(NOISE_FLOOR)}, assumed: not calibrated with this torch (compilescope calibrate)"
+        lines.append(f"{device.get('id')}: {text}")
+    return [("Noise floor", "; ".join(lines))] if lines else []
+
+
+def _day(created: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(created))
 
 
 def _memory(count: object) -> str:

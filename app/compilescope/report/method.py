@@ -7,11 +7,11 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 
-from compilescope.domain import units
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
+from compilescope.domain.verdict import noise_floor_text
 from compilescope.domain.workload import Measurement, Workload
 
 _SWITCH = {None: "auto", True: "on", False: "off"}
@@ -92,9 +92,12 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "Eager and compiled are separate copies of the model, timed in turn in alternating blocks in the same process, "
         f"after warm-up, by {clock}. {_what_a_call_is(measured)}",
         *_work_sentences(comparison.runs),
-        "The speedup is the ratio of medians. Its 95 % interval takes in the spread between blocks and that between "
-        "the two processes. “Faster” and “slower” are said only where the interval excludes 1 and the estimate lies "
-        f"beyond a noise floor of {units.percent(comparison.noise_floor)}; else there is no measurable difference.",
+        "The speedup is the ratio of medians, each process’s own, so that a speed of the machine that both sides share "
+        "cancels out. Its 95 % interval takes in the spread between blocks and that between the two processes’ ratios; "
+        "since two cannot show all of that, it is taken to be about as large as that between stretches of one process "
+        "(the scale of a half-Cauchy prior), and larger where the two disagree.",
+        "“Faster” and “slower” are said only where the interval excludes 1 and the estimate lies beyond the noise "
+        f"floor; else there is no measurable difference. {noise_floor_text(comparison.noise_floor)}",
         "Results are compared with eager’s on the same inputs, the same state and the same random numbers, and with a "
         "float64 reference where one can be made.",
         "Break-even is the first call’s cost over the time that a compiled call saves.",

@@ -115,19 +115,17 @@ class History:
         """Keep events of a run, in order."""
         self._recorder.put(run_id, [e.encode(event) for event in events])
 
-    def finish_run(self, run: Run, *, log_tail: str = "") -> None:
+    def finish_run(self, run: Run, *, log_tail: str = "", noise_floor: float | None = None) -> None:
         """The run is over and all its events were appended: fill its row and seal its recording."""
         own = {"label": run.label, "log_tail": log_tail[-TAIL_CHARACTERS:], "state": "over", "ended": time.time()}
-        values, found = summary_of(run) | own, with_parts(stored_keys(run))
+        values, found = summary_of(run, noise_floor) | own, with_parts(stored_keys(run))
         self._recorder.submit(lambda connection: statements.end_run(connection, run.id, values, found))
 
     # reading
 
     def comparisons(self, search: str = "", limit: int = 500) -> list[ComparisonRow]:
         """Comparisons, newest first, that hold every word of `search` in their title, script, tags, notes, labels …
-
-        The limit is what a list shows at once; more of ten thousand would only cost time at every keystroke.
-        """
+        The limit is what a list shows at once; more of ten thousand would only cost time at every keystroke."""
         words = search.casefold().split()
         query = statements.LIST.format(search="AND instr(words, ?) " * len(words))
         return [ComparisonRow._make(row) for row in self._rows(query, *words, limit)]
@@ -214,6 +212,9 @@ class History:
 
     def set_notes(self, comparison_id: str, notes: str) -> None:
         self._change(comparison_id, {"notes": notes})
+
+    def set_noise_floor(self, comparison_id: str, noise_floor: float) -> None:
+        self._change(comparison_id, {"noise_floor": noise_floor})
 
     def delete(self, comparison_id: str) -> None:
         """Take a comparison off the list; `undo_delete` brings it back until `purge`."""

@@ -173,12 +173,12 @@ def folded(request: StoredRequest, label: str, lines: Sequence[str], folder: Pat
     return run
 
 
-def summary_of(run: Run) -> dict[str, Any]:
-    """The figures of a finished run that the list shows, as columns."""
+def summary_of(run: Run, noise_floor: float | None = None) -> dict[str, Any]:
+    """The figures of a finished run that the list shows, as columns; judged by the comparison's noise floor."""
     # imported here: the statistics are not needed to open and list
     from compilescope.domain.results import run_json
 
-    result = run_json(run)
+    result = run_json(run) if noise_floor is None else run_json(run, noise_floor=noise_floor)
     timing = result.get("timing") or {}
     speedup = timing.get("speedup") or {}
     return {

@@ -1,0 +1,24 @@
+"""The runs that a calibration asks for: eager beside itself, a small callable and a larger one, several times each."""
+
+from __future__ import annotations
+
+from compilescope import paths
+from compilescope.domain.calibration import BUDGET_S, REPEATS
+from compilescope.domain.workload import Measurement, Workload
+from compilescope.engine.request import RunRequest, default_python
+
+
+def calibration_requests(*, device: str | None = None, python: str = "") -> list[RunRequest]:
+    """`device`: None for the first CUDA device, or else the CPU. All have the same budget and share no process."""
+    scripts = sorted((paths.resources() / "calibration").glob("*.py"))
+    return [
+        RunRequest(
+            task="calibrate",
+            workload=Workload(script=str(script), device=device, arguments=(device,) if device else ()),
+            # all of the budget: it is not a question of how soon the interval is narrow
+            measurement=Measurement(budget_s=BUDGET_S, interval=0.0),
+            python=python or default_python(),
+        )
+        for _ in range(REPEATS)
+        for script in scripts
+    ]
