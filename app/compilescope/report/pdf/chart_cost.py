@@ -73,7 +73,8 @@ def _crossings(painter: QPainter, fonts: Fonts, chart: CostChart, axis: Axis, ar
             painter.drawEllipse(at, 2.6, 2.6)
             label = TextBox(f"{units.count(float(f'{calls:.3g}'))} calls", fonts.tiny)
             # clear of the lines that cross behind it
-            painter.fillRect(QRectF(at.x() + 5.0, at.y() + 4.0, label.width + 2.0, label.height), QColor("#ffffff"))
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.drawRect(QRectF(at.x() + 5.0, at.y() + 4.0, label.width + 2.0, label.height))
             label.draw(painter, at.x() + 6.0, at.y() + 4.0, look.TEXT)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,8 @@ BOTTOM = 58.0
 AUTHOR = "CompileScope"
 
 _own_application: QGuiApplication | None = None
+# one report at a time: the hash seed is the process's, and Qt has crashed where two threads painted PDFs at once
+_writing = threading.Lock()
 
 
 def write_pdf(
@@ -57,7 +60,8 @@ def write_pdf(
 def pdf_bytes(document: Document, page: str = "A4", *, name: str = "") -> bytes:
     """The PDF of a document; the same for the same document and name, but for the date in it."""
     _ensure_application()
-    return _Writer(document, page).made(name)
+    with _writing:
+        return _Writer(document, page).made(name)
 
 
 def _ensure_application() -> None:
