@@ -28,7 +28,7 @@ KERNELS_HEIGHT = 120
 class CodePane(RunPane):
     """Left what there is, right the text that was chosen, below the kernels."""
 
-    SECTIONS = ("texts", "kernels", "compiles", "samples")
+    SECTIONS = ("texts", "kernels", "compiles", "samples", "profiles")
     failed = Signal(str)
     said = Signal(str)
 
@@ -69,7 +69,8 @@ class CodePane(RunPane):
         self._table = DataTable("Kernels", self._model)
         self._table.setObjectName("kernels")
         self._table.set_widths((44, 8, 8, 8, 30), stretch=4)
-        self._launches = label("", "muted")
+        self._launches = label("", "muted", wrap=True)
+        self._launches.setObjectName("launches")
         self._launches.setContentsMargins(10, 5, 10, 5)
         self._kernels = QFrame()
         below = QVBoxLayout(self._kernels)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from compilescope.domain import events as e
 from compilescope.domain import units
-from compilescope.domain.run import Run
+from compilescope.domain.run import COMPILED, EAGER, Run
 from compilescope.ui.compiler.run_pane import full_place, place_text
 from compilescope.ui.models.rows import Column
 
@@ -32,19 +32,41 @@ def kernel_rows(run: Run | None) -> list[KernelRow]:
 
 
 def launches_sentence(run: Run | None, rows: Sequence[KernelRow]) -> str:
-    """How many kernels, how many launches a call, and eager's beside it where the profiler counted."""
+    """What a call launches, compiled and eager, where the profiler counted; and what the generated code holds."""
     if not rows or run is None:
         return ""
     launches = sum(row.event.launches or 0 for row in rows)
     generated = sum(row.event.kind != "extern" for row in rows)
-    text = (
-        f"{units.plural(len(rows), 'kernel')} ({generated} generated), {units.plural(launches, 'launch', 'launches')}"
+    code = (
+        f"In the generated code: {units.plural(len(rows), 'kernel')} ({generated} generated), "
+        f"{units.plural(launches, 'launch', 'launches')}{_versions(rows)}."
     )
-    busy = {side: busy.launches for process in run.processes for side, busy in process.gpu_busy.items()}
-    if busy.get("eager") and busy.get("compiled"):
-        eager, compiled = units.count(busy["eager"]), units.count(busy["compiled"])
-        return f"{text}. On the GPU, a call: eager {eager} launches, compiled {compiled}."
-    return f"{text} in the generated code."
+    return " ".join([*_counted(run), code])
+
+
+def _counted(run: Run) -> Iterator[str]:
+    """What the profiler counted: kernels on the GPU, or else operators and kernels on the CPU."""
+    on_gpu = {side: busy.launches for process in run.processes for side, busy in process.gpu_busy.items()}
+    if on_gpu.get(EAGER) and on_gpu.get(COMPILED):
+        compiled, eager = units.count(on_gpu[COMPILED]), units.count(on_gpu[EAGER])
+        yield f"A call launches {compiled} kernels on the GPU, in eager {eager}."
+        return
+    on_cpu = {
+        side: profile.launches
+        for process in run.processes
+        for side, profile in process.profiles.items()
+        if profile.clock == "cpu"
+    }
+    if on_cpu.get(EAGER) and on_cpu.get(COMPILED):
+        compiled, eager = units.count(on_cpu[COMPILED]), units.count(on_cpu[EAGER])
+        yield f"A call runs {compiled} operators and generated kernels, in eager {eager} operators."
+
+
+def _versions(rows: Sequence[KernelRow]) -> str:
+    """Code that was compiled anew for other inputs is there several times, and a call runs one of them."""
+    compiles = {row.event.compile_id for row in rows if row.event.compile_id}
+    pieces = {compile_id.rpartition("/")[0] for compile_id in compiles}
+    return f", of all {len(compiles)} compiles together" if len(compiles) > len(pieces) else ""
 
 
 COLUMNS: tuple[Column[KernelRow], ...] = (
@@ -65,7 +87,7 @@ COLUMNS: tuple[Column[KernelRow], ...] = (
         value=lambda row: row.event.launches,
         text=lambda row: units.count(row.event.launches),
         is_number=True,
-        explanation="Calls in the generated code; each runs once a call of the model.",
+        explanation="Calls in the generated code of this compile.",
     ),
     Column(title="Compile", value=lambda row: row.event.compile_id or "", text=lambda row: row.event.compile_id or "–"),
     Column(

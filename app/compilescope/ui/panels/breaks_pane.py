@@ -8,6 +8,7 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from compilescope.domain import units
+from compilescope.domain.breakcost import costs
 from compilescope.domain.run import GraphBreakRow, Run
 from compilescope.ui.models.rows import Column, RowsModel
 from compilescope.ui.panels.source_view import SourceView
@@ -75,6 +76,7 @@ class BreaksPane(QWidget):
         super().__init__(parent)
         self._state = state
         self._shown: tuple[str | None, int] = (None, -1)
+        self._explained: tuple[str | None, int] = (None, -1)
         self._build(theme)
         self._table.selectionModel().currentRowChanged.connect(self._show_row)
         self._table.activated.connect(self._open_row)
@@ -98,6 +100,9 @@ class BreaksPane(QWidget):
             self._fit_table(len(rows))
             if rows and not self._table.selectionModel().hasSelection():
                 self._table.selectRow(0)
+        if run and (run.id, run.revision["compiles"]) != self._explained:
+            self._explained = (run.id, run.revision["compiles"])
+            self._explain()
 
     def _fit_table(self, rows: int) -> None:
         """As high as its rows, up to a third of the pane."""
@@ -144,7 +149,14 @@ class BreaksPane(QWidget):
             self._source.show_file(file, self._state.text_then(file))
             self._mark()
         self._source.go_to(row.event.line)
-        self._explanation.setPlainText(explanation(row))
+        self._explain()
+
+    def _explain(self) -> None:
+        """What is known of the row that is selected; more is known at the end of the compile than at the break."""
+        row, run = self._model.row(self._table.currentIndex().row()), self._state.shown
+        text = explanation(row, run) if row and run else ""
+        if text != self._explanation.toPlainText():
+            self._explanation.setPlainText(text)
 
     def _mark(self) -> None:
         path = str(self._source.path) if self._source.path else ""
@@ -157,7 +169,7 @@ class BreaksPane(QWidget):
             self.line_wanted.emit(row.event.file, row.event.line)
 
 
-def explanation(row: GraphBreakRow) -> str:
+def explanation(row: GraphBreakRow, run: Run) -> str:
     """Everything that is known about one break, as plain text."""
     event = row.event
     parts = [_reason(row)]
@@ -167,6 +179,7 @@ def explanation(row: GraphBreakRow) -> str:
         parts.append("What to try\n" + "\n".join(f"•  {hint}" for hint in event.hints))
     if event.consequences:
         parts.append("What followed\n" + "\n".join(f"•  {text}" for text in event.consequences))
+    parts.append("What it costs\n" + "\n".join(f"•  {text}" for text in costs(run, row)))
     if event.stack:
         stack = [f"{Path(place.file).name}:{place.line}  {place.function or ''}".rstrip() for place in event.stack]
         parts.append("Called from\n" + "\n".join(stack))
