@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -192,3 +193,18 @@ def test_that_a_comparison_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AppError, match="no runs"):
         write_pdf(Comparison(id="c", created=0.0), tmp_path / "a.pdf")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_that_memory_and_the_sizes_of_a_sweep_are_drawn_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.pdf"
+    found = comparison([Config()], samples=20)
+    run = found.runs[0]
+    run.workload = replace(run.workload, inputs={"tokens": ((8, 512), (64, 512))})
+    for side, seconds in (("eager", 4e-3), ("compiled", 2e-3)):
+        run.apply(e.Samples(at=30.0, side=side, shape=1, block=0, clock="cuda_event", seconds=(seconds,) * 8))
+
+    write_pdf(found, path)
+
+    text = text_of(path)
+    assert "Median time per call at each size" in text and "tokens 64 × 512" in text
+    assert "Peak of the device's memory" in text and "393 MiB" in text

@@ -144,7 +144,23 @@ class CostChart:
     calls: float
 
 
-Chart = SpeedupChart | DistributionChart | PhaseChart | CostChart
+@dataclass(frozen=True, kw_only=True)
+class SweepChart:
+    """Seconds per call of both sides at each size of a sweep; None where a side was not timed."""
+
+    sizes: Sequence[str]
+    eager: Sequence[float | None]
+    compiled: Sequence[float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryChart:
+    """Peak bytes of eager and of compiled by configuration; None where unknown."""
+
+    rows: Sequence[tuple[str, int | None, int | None]]
+
+
+Chart = SpeedupChart | DistributionChart | PhaseChart | CostChart | SweepChart | MemoryChart
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -124,6 +124,24 @@ def label(run: JsonRun) -> str:
     return f"{name} ({workload.get('phase')}, {workload.get('precision')})"
 
 
+def subject(comparison: Mapping[str, Any]) -> list[str]:
+    """What all rows are about: entry, phase, precision, device; where rows differ, all that there are."""
+    common = comparison.get("workload") or {}
+    workloads = [common, *(run["workload"] for run in comparison["runs"] if run.get("workload"))]
+    words = []
+    for name in ("entry", "phase", "precision", "device"):
+        known = dict.fromkeys(str(workload[name]) for workload in workloads if workload.get(name))
+        words += [" and ".join(known)] if known else []
+    return words
+
+
+def has_several_workloads(comparison: Mapping[str, Any]) -> bool:
+    """Whether rows differ in phase or precision, so that each has an eager of another kind."""
+    common = comparison.get("workload") or {}
+    workloads = [run.get("workload") or common for run in comparison["runs"]]
+    return len({(workload.get("phase"), workload.get("precision")) for workload in workloads}) > 1
+
+
 COLUMNS = (
     Column(title="Configuration", text=label, right=False),
     Column(title="Eager", text=duration_ms("timing.eager_ms.median")),

@@ -132,8 +132,10 @@ def _question(runs: Sequence[Run]) -> str:
     entry = f" of {workload.entry}" if workload and workload.entry else ""
     device = device_name(environment)
     where = f" on {device}" if device else ""
+    precisions = list(dict.fromkeys(run.workload.precision for run in runs))
+    own = f" in {' and '.join(precisions)}, each against its own eager" if len(precisions) > 1 else ""
     return (
-        f"{subject} of torch.compile{verb} worth using for {phase or 'the work'}{entry}{where}: "
+        f"{subject} of torch.compile{verb} worth using for {phase or 'the work'}{entry}{where}{own}: "
         "faster than eager beyond doubt, with the same results, and soon enough to pay for its first call?"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from compilescope.domain import units
 from compilescope.domain.comparison import Verdict, judge
@@ -14,10 +14,12 @@ from compilescope.report.blocks import (
     CostLine,
     DistributionChart,
     Figure,
+    MemoryChart,
     PhaseBar,
     PhaseChart,
     SpeedupBar,
     SpeedupChart,
+    SweepChart,
 )
 from compilescope.report.columns import verdict_word
 from compilescope.report.names import names
@@ -148,3 +150,36 @@ def cost_chart(found: Measures) -> CostChart | None:
             ahead_s = max(first_call_s - per_call_s, 0.0)
             lines.append(CostLine(label=label, ahead_s=ahead_s, per_call_s=per_call_s))
     return CostChart(lines=lines, calls=2 * even.calls)
+
+
+def sweep_figure(run: Run) -> Figure | None:
+    """Both sides over the sizes of a shape sweep; None where one set of sizes was timed."""
+    shapes = measure(run).shapes
+    if not any(shape.eager and shape.compiled for shape in shapes):
+        return None
+    chart = SweepChart(
+        sizes=[sizes_text(shape.inputs) for shape in shapes],
+        eager=[shape.eager.median if shape.eager else None for shape in shapes],
+        compiled=[shape.compiled.median if shape.compiled else None for shape in shapes],
+    )
+    return Figure(chart=chart, caption="Median time per call at each size, in the order in which they were timed.")
+
+
+def memory_figure(runs: Sequence[Run]) -> Figure | None:
+    """Peaks of both sides by configuration; None where none was measured."""
+    known = names(runs)
+    measured = [(known[run.id], measure(run)) for run in runs]
+    rows = [(name, found.eager_peak_bytes, found.compiled_peak_bytes) for name, found in measured]
+    rows = [row for row in rows if row[1] or row[2]]
+    if not rows:
+        return None
+    caption = "Peak of the device's memory in steady calls, each side measured alone."
+    if len(rows) > SPEEDUP_BARS:
+        caption += f" The first {SPEEDUP_BARS} of {len(rows)} configurations; the table holds all."
+    return Figure(chart=MemoryChart(rows=rows[:SPEEDUP_BARS]), caption=caption)
+
+
+def sizes_text(inputs: Mapping[str, Sequence[int]]) -> str:
+    """Sizes by input: "tokens 8 × 128, mask 8 × 128"."""
+    named = (f"{name} {' × '.join(map(str, size)) or 'scalar'}" for name, size in inputs.items())
+    return ", ".join(named) or "as the script builds them"

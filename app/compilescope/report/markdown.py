@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from compilescope.domain import units
-from compilescope.report.columns import COLUMNS, at, label
+from compilescope.report.columns import COLUMNS, at, label, subject
 
 _ENVIRONMENT = (
     ("torch", "torch"),
@@ -37,8 +37,7 @@ def markdown(comparison: Mapping[str, Any]) -> str:
 def _title(comparison: Mapping[str, Any]) -> str:
     workload = comparison.get("workload") or {}
     script = PurePath(str(workload.get("script") or "no script")).name
-    words = [workload.get("entry"), workload.get("phase"), workload.get("precision"), workload.get("device")]
-    return escape(f"{script}, " + ", ".join(str(word) for word in words if word))
+    return escape(", ".join([script, *subject(comparison)]))
 
 
 def _recommendation(found: Mapping[str, Any] | None) -> list[str]:
@@ -61,7 +60,8 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         *lines,
         "",
-        "Times are medians per call, back to back; the speedup is eager over compiled with its 95 % interval.",
+        "Times are medians per call, back to back; the speedup is eager over compiled of the same row, in its phase "
+        "and precision, with its 95 % interval.",
     ]
 
 

@@ -12,6 +12,7 @@ from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
 from compilescope.report.columns import verdict_word
 from compilescope.report.configuration import TONES, anchor
+from compilescope.report.figures import memory_figure
 from compilescope.report.names import names
 
 Value = Callable[[Measures], float | None]
@@ -23,14 +24,17 @@ def comparison_tables(comparison: Comparison) -> list[Block]:
     labels = list(names(runs).values())
     if not runs:
         return [Paragraph(text="No configuration was run.")]
+    memory = memory_figure(runs)
     return [
         Paragraph(
-            text="Times are medians per call, back to back. The interval of the speedup is the 95 % interval; "
-            "break-even counts the calls until the first call with a cold cache has paid off."
+            text="Times are medians per call, back to back; eager is measured beside each configuration, in its phase "
+            "and precision. The interval of the speedup is the 95 % interval; break-even counts the calls until the "
+            "first call with a cold cache has paid off."
         ),
         _timing_table(runs, labels, comparison.noise_floor),
         _compile_table(runs, labels),
         _resources_table(runs, labels),
+        *([memory] if memory else []),
     ]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from compilescope.domain import units
 from compilescope.domain.measures import ShapeMeasures, measure
 from compilescope.domain.run import Run
 from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
+from compilescope.report.figures import sizes_text, sweep_figure
 
 
 def sweep_blocks(run: Run) -> Iterator[Block]:
@@ -46,12 +47,9 @@ def sweep_blocks(run: Run) -> Iterator[Block]:
         note="Medians per call, back to back. First call: that of the size, which compiles where its guards are new; "
         "recompiles: those that the size brought.",
     )
-
-
-def sizes_text(inputs: Mapping[str, Sequence[int]]) -> str:
-    """Sizes by input: "tokens 8 × 128, mask 8 × 128"."""
-    named = (f"{name} {' × '.join(map(str, size)) or 'scalar'}" for name, size in inputs.items())
-    return ", ".join(named) or "as the script builds them"
+    figure = sweep_figure(run)
+    if figure:
+        yield figure
 
 
 def _speedup(row: ShapeMeasures) -> tuple[Cell, Cell]:

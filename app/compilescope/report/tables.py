@@ -15,7 +15,7 @@ from typing import Any
 
 from compilescope.domain import units
 from compilescope.domain.errors import AppError
-from compilescope.report.columns import COLUMNS, Column, at, label, total
+from compilescope.report.columns import COLUMNS, Column, at, has_several_workloads, label, subject, total
 from compilescope.report.markdown import markdown
 
 WIDTH = 100
@@ -105,8 +105,10 @@ def _heading(comparison: Mapping[str, Any], width: int) -> list[str]:
     workload = comparison.get("workload")
     if not workload:
         return []
-    words = [str(workload[name]) for name in ("entry", "phase", "precision", "device") if workload.get(name)]
-    return [*_wrapped(f"{Path(workload['script']).name}: {', '.join(words)}", width), ""]
+    lines = _wrapped(f"{Path(workload['script']).name}: {', '.join(subject(comparison))}", width)
+    if has_several_workloads(comparison):
+        lines += _wrapped("Each row stands beside eager of its own phase and precision.", width)
+    return [*lines, ""]
 
 
 def _place(run: Mapping[str, Any]) -> str:

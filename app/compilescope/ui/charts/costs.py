@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from compilescope.domain import units
+from compilescope.domain.firstcall import FIRST_USE, OUTSIDE
 from compilescope.report.blocks import PhaseBar
 from compilescope.report.figures import first_call_bars
 from compilescope.ui.charts import groups
@@ -21,7 +22,8 @@ from compilescope.ui.theme import Theme
 _NO_FIRST_CALLS = "First calls stand here once a configuration has compiled."
 _NO_MEMORY_YET = "Peaks stand here once a configuration has been measured on a GPU."
 _CPU_MEMORY = "On a CPU eager and compiled share one process, so that a peak of each cannot be told."
-OUTSIDE = "outside the compiler"
+# how much of the ground is mixed into the grey of what is no compiler phase
+_GROUND = {FIRST_USE: 0.0, OUTSIDE: 0.7}
 MIB, GIB = 2**20, 2**30
 
 
@@ -29,12 +31,12 @@ class FirstCallChart(Chart):
     """Cold above warm, stacked by group of compiler phases."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        self._stacks = Stacks(theme, lambda kind: groups.color(kind, theme.tokens), _times)
+        self._stacks = Stacks(theme, self._color, _times)
         # phases are many, and those of a run that is over stay as they are
         self._known: dict[str, tuple[int, tuple[Bar, ...]]] = {}
         self._keys: dict[str, Key] = {}
         super().__init__(theme, "First call by compiler phase", scrolled(self._stacks), parent)
-        for group in (*groups.NAMES, OUTSIDE):
+        for group in (*groups.NAMES, *_GROUND):
             key = self._keys[group] = Key(groups.name(group))
             self.keys.add(key)
         self.restyle()
@@ -54,8 +56,15 @@ class FirstCallChart(Chart):
 
     def restyle(self) -> None:
         for group, key in self._keys.items():
-            key.swatch.set_color(groups.color(group, self.theme.tokens).name())
+            key.swatch.set_color(self._color(group).name())
         self._stacks.update()
+
+    def _color(self, kind: str) -> QColor:
+        """What is no compiler phase is grey."""
+        tokens = self.theme.tokens
+        if kind in _GROUND:
+            return groups.mix(QColor(tokens.eager), QColor(tokens.field), _GROUND[kind])
+        return groups.color(kind, tokens)
 
     def _bars(self, row: Charted) -> tuple[Bar, ...]:
         revision = row.run.revision["all"]
