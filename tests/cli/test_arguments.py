@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.cli import main
-from compilescope.cli.arguments import COMMANDS, choices, measurement, parse, workload
+from compilescope.cli.arguments import COMMANDS, cards, choices, measurement, parse, rows
 
 MODEL = "from torch import nn\nclass Model(nn.Module): pass\ndef get_inputs(): return []\n"
 
@@ -54,13 +54,36 @@ def test_that_the_workload_is_read() -> None:
     words += ["--inputs", "x=8,128;16,128", "--inputs", "mask=8", "--arg", "--epochs"]
     words += ["--grad-mode", "no_grad", "--threads", "4"]
 
-    found = workload(parse(["bench", "m.py", *words]), "m.py")
+    (row,) = rows(parse(["bench", "m.py", *words]), "m.py")
+    found = row.workload
 
     assert (found.entry, found.phase, found.precision, found.device) == ("net", "training", "bf16", "cuda:1")
-    assert found.train_mode
     assert found.inputs == {"x": ((8, 128), (16, 128)), "mask": ((8,),)}
     assert found.arguments == ("--epochs",)
     assert (found.grad_mode, found.threads) == ("no_grad", 4)
+
+
+def test_that_phases_and_precisions_join_the_product() -> None:
+    words = ["--mode", "default", "--mode", "max-autotune", "--precision", "fp32", "--precision", "bf16"]
+    words += ["--phase", "training", "--phase", "inference", "--phase", "training", "--train-mode"]
+
+    found = rows(parse(["bench", "m.py", *words]), "m.py")
+
+    assert len(found) == 8
+    assert [row.label for row in found[:3]] == [
+        "default (training, fp32)",
+        "max-autotune (training, fp32)",
+        "default (training, bf16)",
+    ]
+    assert {row.workload.phase: row.workload.train_mode for row in found} == {"training": False, "inference": True}
+
+
+def test_that_several_cards_share_the_runs() -> None:
+    arguments = parse(["bench", "m.py", "--device", "cuda:0,cuda:2"])
+
+    assert cards(arguments) == ("cuda:0", "cuda:2")
+    assert rows(arguments, "m.py")[0].workload.device == "cuda"
+    assert cards(parse(["bench", "m.py", "--device", "cuda:1"])) == ()
 
 
 def test_that_the_measurement_is_read() -> None:
@@ -90,6 +113,7 @@ def test_that_a_training_step_is_compiled_as_model_and_as_a_whole() -> None:
         (["bench", "SCRIPT", "--dynamic", "maybe"], "--dynamic: invalid choice: 'maybe'"),
         (["bench", "SCRIPT", "--budget", "0"], "0 is no time in seconds"),
         (["bench", "SCRIPT", "--scope", "step"], "--scope step compiles a training step; inference has none."),
+        (["bench", "SCRIPT", "--device", "cuda:0,cpu"], "cuda:0,cpu is not like cuda:0,cuda:1"),
         (["bench", "SCRIPT", "--threads", "0"], "0 is no number of threads"),
         (["bench", "SCRIPT", "--grad-mode", "grad"], "--grad-mode: invalid choice: 'grad'"),
         (["bench", "SCRIPT", "--timeout", "nan"], "nan is no time in seconds"),

@@ -46,6 +46,26 @@ def test_that_a_file_gets_a_line_as_a_run_begins_and_one_as_it_ends() -> None:
     assert last.startswith("  finished after")
 
 
+def test_that_lines_of_runs_that_go_on_at_once_say_whose_they_are() -> None:
+    stream = Terminal()
+    progress = Progress(2, stream)
+    runs = [Run(name, config=Config(), workload=Workload(script="model.py")) for name in "ab"]
+    for number, run in enumerate(runs, 1):
+        progress.begin(number, run)
+    for run in runs:
+        run.apply_all([e.Hello(), e.Stage(name="load"), e.Stage(name="load", state="end", duration_s=1.5)])
+        progress.show(run)
+    runs[0].apply(e.Ended())
+    progress.end(runs[0])
+
+    lines = stream.getvalue().splitlines()
+    assert [line for line in lines if "load" in line] == [
+        "  [1] cold  load       1.50 s",
+        "  [2] cold  load       1.50 s",
+    ]
+    assert lines[-1].startswith("  [1] finished after")
+
+
 @pytest.mark.parametrize("outcome", ["failed", "crashed", "timed_out"])
 def test_that_a_crash_shows_the_last_lines_and_none_of_their_control_characters(outcome: str) -> None:
     lines = tuple(f"\x1b[31mline {number}\x1b[0m\a" for number in range(20))

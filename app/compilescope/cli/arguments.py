@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -12,7 +13,8 @@ from typing import Any, NoReturn
 import compilescope
 from compilescope.domain.config import SCOPES, Choices, OptionValue
 from compilescope.domain.errors import UsageError
-from compilescope.domain.workload import GRAD_MODES, PHASES, PRECISIONS, Measurement, Workload
+from compilescope.domain.matrix import Row, matrix
+from compilescope.domain.workload import GRAD_MODES, PHASES, PRECISIONS, Measurement, Phase, Precision, Workload
 from compilescope.engine.request import default_python
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -51,7 +53,7 @@ def choices(arguments: argparse.Namespace) -> Choices:
     deaf = [backend for backend in arguments.backend or () if backend != "inductor"]
     if arguments.option and deaf:
         raise UsageError(f"--option is for the backend inductor; {deaf[0]} has no options.", hint="Leave one out.")
-    if "step" in (arguments.scope or ()) and arguments.phase != "training":
+    if "step" in (arguments.scope or ()) and "training" not in (arguments.phase or ()):
         raise UsageError("--scope step compiles a training step; inference has none.", hint="Add --phase training.")
     return Choices(
         modes=tuple(arguments.mode or ("default",)),
@@ -63,20 +65,27 @@ def choices(arguments: argparse.Namespace) -> Choices:
     )
 
 
-def workload(arguments: argparse.Namespace, script: str) -> Workload:
-    """What every configuration is measured on."""
-    return Workload(
+def rows(arguments: argparse.Namespace, script: str) -> list[Row]:
+    """Every configuration in every phase and precision."""
+    devices = arguments.device or ()
+    common = Workload(
         script=script,
         entry=arguments.entry,
-        phase=arguments.phase,
-        precision=arguments.precision,
-        device=arguments.device,
+        device="cuda" if len(devices) > 1 else next(iter(devices), None),
         train_mode=arguments.train_mode,
         arguments=tuple(arguments.arg or ()),
         inputs=dict(arguments.inputs) if arguments.inputs else None,
         grad_mode=arguments.grad_mode,
         threads=arguments.threads,
     )
+    phases: list[Phase] = arguments.phase or ["inference"]
+    precisions: list[Precision] = arguments.precision or ["fp32"]
+    return matrix(choices(arguments).product(), common, dict.fromkeys(phases), dict.fromkeys(precisions))
+
+
+def cards(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Devices that share the rows; none where one does them all."""
+    return arguments.device if len(arguments.device or ()) > 1 else ()
 
 
 def measurement(arguments: argparse.Namespace) -> Measurement:
@@ -135,10 +144,19 @@ def _add_workload(parser: Parser) -> None:
     group = parser.add_argument_group("what is measured")
     group.add_argument("--entry", metavar="NAME", help="which of the script's models; default: the first")
     _add_python(group)
-    group.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1 …; default: the first CUDA device, or cpu")
-    group.add_argument("--phase", choices=PHASES, default="inference")
     group.add_argument(
-        "--precision", choices=PRECISIONS, default="fp32", help="bf16 and fp16 by autocast; fp16 training with a scaler"
+        "--device",
+        metavar="DEVICE",
+        type=_devices,
+        help="cpu, cuda, cuda:1 …; default: the first CUDA device, or cpu. cuda:0,cuda:1: these cards share the runs",
+    )
+    group.add_argument("--phase", choices=PHASES, action="append", help="default: inference; both may be given")
+    group.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        action="append",
+        help="default: fp32; several may be given, each against its own eager. bf16 and fp16 by autocast; fp16 "
+        "training with a scaler",
     )
     group.add_argument("--train-mode", action="store_true", help="inference with the module in training mode")
     group.add_argument(
@@ -224,6 +242,13 @@ def _python(text: str) -> str:
     found = shutil.which(text)
     if found is None:
         raise argparse.ArgumentTypeError(f"there is no Python interpreter {text}")
+    return found
+
+
+def _devices(text: str) -> tuple[str, ...]:
+    found = tuple(text.split(","))
+    if len(found) > 1 and not all(re.fullmatch(r"cuda:\d+", name) and found.count(name) == 1 for name in found):
+        raise argparse.ArgumentTypeError(f"{text} is not like cuda:0,cuda:1")
     return found
 
 

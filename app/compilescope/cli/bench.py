@@ -13,14 +13,17 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from compilescope.cli.arguments import choices, measurement, workload
+from compilescope.cli.arguments import cards, measurement, rows
 from compilescope.cli.baseline import is_held, read_baseline
 from compilescope.cli.files import Files, check_writable
 from compilescope.cli.progress import Progress
 from compilescope.cli.stored import opened_history
+from compilescope.domain import units
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.errors import UsageError
+from compilescope.domain.estimate import estimate, rough, total_s
 from compilescope.domain.keyhistory import with_keys
+from compilescope.domain.matrix import Row
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.scan import scan
@@ -37,7 +40,8 @@ _ON_THE_LOG = re.compile(r"\b(log|traceback)\b")
 
 def bench(arguments: argparse.Namespace) -> int:
     """Returns the exit status: 0 all finished, 1 one did not or a baseline was not held, 130 stopped by the user."""
-    requests = _requests(arguments)
+    planned = rows(arguments, _script(arguments))
+    requests = [_request(row, arguments) for row in planned]
     files = Files.wanted(arguments)
     if arguments.log:
         check_writable(Path(arguments.log))
@@ -50,6 +54,11 @@ def bench(arguments: argparse.Namespace) -> int:
             if history:
                 sweep_runs(history)
             with _log(arguments.log) as log:
+                _tell_plan(planned, arguments, history)
+                comparison.runs.extend(
+                    Run(request.id, config=row.config, workload=row.workload, label=row.label)
+                    for request, row in zip(requests, planned, strict=True)
+                )
                 was_stopped = _Bench(requests, comparison, history, log).carry_out()
             source = history.source(comparison.id) if history else None
             result = with_keys(comparison_json(comparison), comparison, key_sources(history))
@@ -80,22 +89,32 @@ def _log(path: str | None) -> AbstractContextManager[IO[bytes] | None]:
 
 
 def _history(arguments: argparse.Namespace) -> AbstractContextManager[History | None]:
-    return nullcontext() if arguments.no_history else opened_history()
+    return nullcontext() if arguments.no_history else opened_history(to_write=True)
 
 
-def _requests(arguments: argparse.Namespace) -> list[RunRequest]:
-    script = _script(arguments)
-    return [
-        RunRequest(
-            config=config,
-            workload=workload(arguments, script),
-            measurement=measurement(arguments),
-            timeout_s=arguments.timeout,
-            cache=arguments.cache,
-            python=arguments.python,
-        )
-        for config in choices(arguments).product()
-    ]
+def _request(row: Row, arguments: argparse.Namespace) -> RunRequest:
+    return RunRequest(
+        config=row.config,
+        workload=row.workload,
+        measurement=measurement(arguments),
+        timeout_s=arguments.timeout,
+        cache=arguments.cache,
+        python=arguments.python,
+        devices=cards(arguments),
+    )
+
+
+def _tell_plan(rows: Sequence[Row], arguments: argparse.Namespace, history: History | None) -> None:
+    """What is about to run, and about how long it takes."""
+    if len(rows) < 2:
+        return
+    earlier = history.earlier(rows[0].workload.script) if history else []
+    found = [estimate(row, arguments.budget, earlier) for row in rows]
+    whole_s = total_s([one.seconds for one in found], len(cards(arguments)))
+    width = max(len(row.label) for row in rows)
+    print(f"{units.plural(len(rows), 'configuration')}, about {rough(whole_s)}:", file=sys.stderr)
+    for number, (row, one) in enumerate(zip(rows, found, strict=True), 1):
+        print(f"{number:4}  {row.label:{width}}  about {rough(one.seconds)}, {one.basis}", file=sys.stderr)
 
 
 def _script(arguments: argparse.Namespace) -> str:
@@ -124,12 +143,8 @@ class _Bench:
         self._comparison = comparison
         self._progress = Progress(len(requests))
         self._feed = RecordedFeed(lambda: history)
-        self._runs: dict[str, Run] = {}
+        self._runs = {run.id: run for run in comparison.runs}
         self._interrupts = 0
-        for request in requests:
-            assert request.config and request.workload
-            self._runs[request.id] = Run(request.id, config=request.config, workload=request.workload)
-        comparison.runs.extend(self._runs.values())
         self._feed.begin(comparison, requests)
 
     def carry_out(self) -> bool:

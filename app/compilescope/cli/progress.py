@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from compilescope.domain import units
@@ -14,45 +15,62 @@ LAST_LINES = 10
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\a\x1b]*(\a|\x1b\\))")
 
 
+@dataclass(kw_only=True)
+class _Told:
+    """What has been said of a run that goes on."""
+
+    number: int
+    stages: int = 0
+    began: float = field(default_factory=time.monotonic)
+    stage_began: float = field(default_factory=time.monotonic)
+
+
 class Progress:
-    """Tells the runs of one comparison. Owned by the main thread."""
+    """Tells the runs of one comparison, of which several may go on at once. Owned by the main thread."""
 
     def __init__(self, runs: int, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._is_live = self._stream.isatty()
         self._runs = runs
-        self._told = 0
+        self._going: dict[str, _Told] = {}
         self._has_open_line = False
-        self._began = time.monotonic()
-        self._stage_began = self._began
 
     def begin(self, number: int, run: Run) -> None:
-        self._told = 0
-        self._began = self._stage_began = time.monotonic()
+        self._going[run.id] = _Told(number=number)
         self._line(f"[{number}/{self._runs}] {run.label}")
 
     def show(self, run: Run) -> None:
         """Tell the stages that ended since the last time, and on a terminal the one that is on."""
-        if not self._is_live:
+        told = self._going.get(run.id)
+        if not self._is_live or told is None:
             return
         rows = [(process.start, row) for process in run.processes for row in process.stages]
-        while self._told < len(rows) and rows[self._told][1].duration_s is not None:
-            start, row = rows[self._told]
-            self._told += 1
-            self._stage_began = time.monotonic()
+        while told.stages < len(rows) and rows[told.stages][1].duration_s is not None:
+            start, row = rows[told.stages]
+            told.stages += 1
+            told.stage_began = time.monotonic()
             if row.name != "done":
-                self._line(f"  {start:5} {row.name:10} {units.duration(row.duration_s)}")
-        if self._told < len(rows) and not run.is_over:
-            start, row = rows[self._told]
-            self._open_line(f"  {start:5} {row.name:10} … {time.monotonic() - self._stage_began:.0f} s")
+                self._line(f"{self._mark(told)}{start:5} {row.name:10} {units.duration(row.duration_s)}")
+        # with several at once, one line could not say what each is doing
+        if told.stages < len(rows) and not run.is_over and len(self._going) == 1:
+            start, row = rows[told.stages]
+            self._open_line(f"  {start:5} {row.name:10} … {time.monotonic() - told.stage_began:.0f} s")
 
     def end(self, run: Run) -> None:
         self.show(run)
-        seconds = units.duration(time.monotonic() - self._began)
-        self._line(f"  {(run.outcome or '').replace('_', ' ')} after {seconds}")
+        # one that was stopped while it waited has never begun
+        told = self._going.get(run.id) or _Told(number=0)
+        seconds = units.duration(time.monotonic() - told.began)
+        mark = self._mark(told)
+        self._line(f"{mark}{(run.outcome or '').replace('_', ' ')} after {seconds}")
         if run.ended and run.outcome in ("failed", "crashed", "timed_out"):
             for line in run.ended.last_lines[-LAST_LINES:]:
-                self._line(f"  | {line}")
+                self._line(f"{mark}| {line}")
+        self._going.pop(run.id, None)
+
+    def _mark(self, told: _Told) -> str:
+        """Which run a line is about, where several go on."""
+        return f"  [{told.number}] " if len(self._going) > 1 else "  "
 
     def say(self, text: str) -> None:
         self._line(text)
