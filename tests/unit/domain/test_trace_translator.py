@@ -310,6 +310,18 @@ def test_that_a_frame_that_broke_and_left_neither_guards_nor_operations_was_skip
     assert [event.state for event in compiler.all(e.Compile)] == ["begin", "skipped"]
 
 
+def test_that_a_break_told_after_its_compile_failed_is_told_at_once_and_the_frame_was_skipped() -> None:
+    compiler = Compiler()
+    compiler.start()
+    compiler.end(has_guarded_code=False, fail_type="Unsupported", fail_reason="SKIPPED INLINING")
+    compiler.artifact("dynamo_graph_break_reason", a_break(32, preamble="Graph break: skip: "))
+
+    (told,) = compiler.all(e.GraphBreak)
+    assert (told.line, told.frame_skipped) == (32, True)
+    assert [event.state for event in compiler.all(e.Compile)] == ["begin", "failed", "skipped"]
+    assert compiler.translator.finish() == []
+
+
 def test_that_records_nobody_knows_yet_are_passed_over() -> None:
     compiler = Compiler()
     compiler.record({"something_new": {"a": 1}}, "text")

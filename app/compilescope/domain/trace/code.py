@@ -47,7 +47,8 @@ class KernelUse:
 
     def placed(self, traced: Mapping[int, Iterable[Place]]) -> tuple[Place, ...]:
         """Its places by the handles of its launches; those of the comments where torch tells none."""
-        return tuple(dict.fromkeys(place for handle in self.handles for place in traced.get(handle, ()))) or self.places
+        places = {place for handle in self.handles for place in traced.get(handle, ())}
+        return tuple(sorted(places, key=lambda place: (place.file, place.line or 0))) or self.places
 
 
 def count_operations(graph: str) -> int:

@@ -37,6 +37,7 @@ class Frame:
     place: e.Place | None = None
     is_wrapper: bool = False
     captured: bool = False
+    has_ended: bool = False
     breaks: dict[tuple[object, ...], e.GraphBreak] = field(default_factory=dict)
     told: set[tuple[object, ...]] = field(default_factory=set)
     reasons: list[Reason] = field(default_factory=list)

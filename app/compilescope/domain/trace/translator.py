@@ -186,7 +186,7 @@ class TraceTranslator:
         events: list[e.Event] = list(frame.take_breaks(skipped=state == "skipped"))
         if frame.place and is_limit(metrics):
             events += self._limit(frame.place, None, frame.reasons[0].text if frame.reasons else reason or "")
-        frame.reasons = []
+        frame.reasons, frame.has_ended = [], True
         events += self._captured(frame, metrics.get("graph_op_count"))
         end = e.Compile(
             state=state,
@@ -225,7 +225,13 @@ class TraceTranslator:
             # every frame on the way is torch's: the break belongs to the module that was compiled
             found = replace(found, place=own)
         frame.add_break(found)
-        return []
+        return self._late_breaks(frame) if frame.has_ended else []
+
+    def _late_breaks(self, frame: Frame) -> list[e.Event]:
+        """Breaks that come after the end of their compile: torch before 2.10 says last that it skipped the frame."""
+        breaks = frame.take_breaks(skipped=True)
+        reason = breaks[-1].reason if breaks else None
+        return [*breaks, e.Compile(state="skipped", reason=reason, **_fields(frame.place))] if breaks else []
 
     def _reasons(self, record: TraceRecord) -> list[e.Event]:
         self._frame(record).reasons = parse_reasons(record.payload)

@@ -46,10 +46,12 @@ def launches_sentence(run: Run | None, rows: Sequence[KernelRow]) -> str:
 
 def _counted(run: Run) -> Iterator[str]:
     """What the profiler counted: kernels on the GPU, or else operators and kernels on the CPU."""
+    # loss and optimizer are a part of what was timed, and so of what was counted
+    call = "A training step" if run.workload.phase == "training" else "A call"
     on_gpu = {side: busy.launches for process in run.processes for side, busy in process.gpu_busy.items()}
     if on_gpu.get(EAGER) and on_gpu.get(COMPILED):
         compiled, eager = units.count(on_gpu[COMPILED]), units.count(on_gpu[EAGER])
-        yield f"A call launches {compiled} kernels on the GPU, in eager {eager}."
+        yield f"{call} launches {compiled} kernels on the GPU, in eager {eager}."
         return
     on_cpu = {
         side: profile.launches
@@ -59,7 +61,7 @@ def _counted(run: Run) -> Iterator[str]:
     }
     if on_cpu.get(EAGER) and on_cpu.get(COMPILED):
         compiled, eager = units.count(on_cpu[COMPILED]), units.count(on_cpu[EAGER])
-        yield f"A call runs {compiled} operators and generated kernels, in eager {eager} operators."
+        yield f"{call} runs {compiled} operators and generated kernels, in eager {eager} operators."
 
 
 def _versions(rows: Sequence[KernelRow]) -> str:
