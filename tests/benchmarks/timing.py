@@ -11,13 +11,12 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from unittest import mock
 
 import torch
 from torch import nn
 
 from compilescope.domain.events import Event, Samples
-from compilescope.worker import timing
+from compilescope.worker.clocks import WallClock
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Recipe, Side, mean_square
 from compilescope.worker.timing import Plan, Timer
@@ -56,8 +55,7 @@ def ratios(clock: Callable[[], float], pairs: int = PAIRS) -> Iterator[float]:
     for _ in range(pairs):
         events: list[Event] = []
         loop.seconds = []
-        with mock.patch.object(timing, "perf_counter", clock):
-            Timer(sides, events.append, loop.take_turn).run(Plan(budget_s=PAIR_S, interval=0.0))
+        Timer(sides, events.append, loop.take_turn, clock=WallClock(clock)).run(Plan(budget_s=PAIR_S, interval=0.0))
         rows = [row for row in events if isinstance(row, Samples) and (row.side, row.measure) == OURS]
         yield statistics.median(seconds for row in rows for seconds in row.seconds) / statistics.median(loop.seconds)
 

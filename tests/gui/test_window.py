@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fakes.comparisons import comparison
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGraphicsView, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGraphicsView, QLabel, QPushButton, QSpinBox, QToolButton, QWidget
 
 from compilescope.domain.events import Environment
 from compilescope.settings import Settings
@@ -101,6 +101,28 @@ def test_that_what_cannot_work_here_is_offered_with_the_reason(desk: Any) -> Non
     assert "reduce-overhead" in desk.state.selection.modes
     notes = [label.text() for label in desk.window.options.findChildren(QLabel) if label.isVisible()]
     assert any("No CUDA graphs on a CPU" in note for note in notes)
+
+
+def test_that_how_calls_are_made_and_timed_can_be_chosen(desk: Any) -> None:
+    devices = ({"id": "cpu", "name": "A processor"},)
+    desk.state.set_environment(Environment(torch="2.13", backends=("inductor",), devices=devices))
+    options = desk.window.options
+    step = next(chip for chip in options.findChildren(QToolButton) if chip.text() == "whole step")
+    # inference has no step
+    assert not step.isEnabled()
+
+    next(chip for chip in options.findChildren(QToolButton) if chip.text() == "training step").click()
+    step.click()
+    options.findChild(QComboBox, "gradients").setCurrentIndex(1)
+    options.findChild(QSpinBox, "threads").setValue(2)
+    options.findChild(QCheckBox, "l2_flush").click()
+
+    labels = [row.label for row in desk.state.selection.rows(None)]
+    assert labels == ["default (inference)", "default (training)", "default · whole step (training)"]
+    work = desk.state.selection.workload(Path("m.py"))
+    assert (work.grad_mode, work.threads, desk.state.selection.measurement.l2_flush) == ("no_grad", 2, True)
+    notes = [label.text() for label in options.findChildren(QLabel)]
+    assert any(note.startswith("Not on a CPU: calls are timed in blocks") for note in notes)
 
 
 def test_that_every_cuda_device_is_offered_by_name(desk: Any) -> None:

@@ -100,35 +100,49 @@ def test_that_no_garbage_is_collected_while_timing() -> None:
     assert gc.isenabled()
 
 
-class FakeEvent:
-    """A CUDA event by the wall clock."""
+@pytest.fixture
+def flushed(monkeypatch: pytest.MonkeyPatch) -> FlushedEventClock:
+    """The clock of a CUDA device whose time stands still, but for a write over the cache, which takes 7 ms."""
+    now = [0.0]
 
-    def __init__(self, *, enable_timing: bool) -> None:
-        assert enable_timing
-        self.at = 0.0
+    class FakeEvent:
+        def __init__(self, *, enable_timing: bool) -> None:
+            assert enable_timing
 
-    def record(self) -> None:
-        self.at = time.perf_counter()
+        def record(self) -> None:
+            self.at = now[0]
 
-    def elapsed_time(self, end: FakeEvent) -> float:
-        return (end.at - self.at) * 1e3
+        def elapsed_time(self, end: FakeEvent) -> float:
+            return (end.at - self.at) * 1e3
 
+    def take(seconds: float) -> None:
+        now[0] += seconds
 
-def test_that_writing_over_the_l2_cache_is_no_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(L2_cache_size=4096))
     clock = FlushedEventClock(torch.device("cpu"))
-    writes = []
-    monkeypatch.setattr(clock, "_buffer", SimpleNamespace(zero_=lambda: (writes.append(1), spin(2e-3)())))
+    assert clock._buffer.nbytes == 4096
+    monkeypatch.setattr(clock, "_buffer", SimpleNamespace(zero_=lambda: take(7e-3), take=take))
+    return clock
+
+
+def test_that_writing_over_the_l2_cache_is_no_part_of_the_time(flushed: FlushedEventClock) -> None:
+    take: Any = flushed._buffer.take
+
+    block = flushed.time(lambda: take(2e-3), calls=5, synchronize=lambda: None)
+
+    assert (block.seconds, block.calls) == (pytest.approx(2e-3), 5)
+
+
+def test_that_a_flush_is_told_and_no_wall_clock_with_it(flushed: FlushedEventClock) -> None:
+    take: Any = flushed._buffer.take
     events: list[Event] = []
-    sides = [(Side(name, nn.Module(), spin(1e-3), RECIPE), Inputs()) for name in ("eager", "compiled")]
+    sides = [(Side(name, nn.Module(), lambda: take(2e-3), RECIPE), Inputs()) for name in ("eager", "compiled")]
 
-    Timer(sides, events.append, lambda: 0, clock=clock).run(Plan(budget_s=0.6, interval=0.0))
+    Timer(sides, events.append, lambda: 0, clock=flushed).run(PLAN)
 
+    # its wall clock would have the writes in it, and say nothing of the calls
     rows = [row for row in events if isinstance(row, Samples) and row.measure == "back_to_back"]
-    assert 1e-3 <= min(back_to_back(events, "compiled")) < 3e-3
-    assert len(writes) > sum(sum(row.calls) for row in rows)
-    # a wall clock with the writes in it would say nothing of the calls
     assert {(row.clock, row.wall_s) for row in rows} == {("cuda_event", ())}
     assert [row.l2_flush for row in events if isinstance(row, Measured)] == [True]
 

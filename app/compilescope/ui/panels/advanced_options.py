@@ -39,9 +39,12 @@ class AdvancedOptions(QWidget):
         is_inference = "inference" in self._state.selection.phases
         self._train_mode.setEnabled(is_inference)
         self._grad_mode.setEnabled(is_inference)
-        say(self._l2_note, l2_flush_note(self._state.selection.device))
+        devices = self._state.environment.devices if self._state.environment else ()
+        first = str(devices[0]["id"]) if devices else None
+        say(self._l2_note, l2_flush_note(self._state.selection.device or first))
 
     def _show(self, selection: Selection) -> None:
+        say(self._arguments_note, "")
         self._python.setText(selection.python)
         self._arguments.setText(shlex.join(selection.arguments))
         self._train_mode.setChecked(selection.train_mode)

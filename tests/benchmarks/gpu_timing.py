@@ -1,0 +1,107 @@
+"""Our GPU timing beside triton.testing.do_bench, for a machine with an NVIDIA GPU.
+
+A compute-bound callable, the L2 cache flushed by both: the medians must agree. A launch-bound one: all numbers side by
+side, since each answers another question.
+Run: python tests/benchmarks/gpu_timing.py
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from figures import Figure, median, report
+from torch import nn
+
+from compilescope.domain.events import Event, Samples
+from compilescope.worker.clocks import Clock, EventClock, FlushedEventClock
+from compilescope.worker.gpu import launches
+from compilescope.worker.inputs import Inputs
+from compilescope.worker.steps import Recipe, Side, mean_square
+from compilescope.worker.timing import Plan, Timer
+
+PAIRS, PAIR_S = 10, 1.0
+MOST_APART = 0.01
+
+
+def side_of(model: nn.Module, device: torch.device) -> Side:
+    recipe = Recipe(training=False, precision="fp32", device=device, loss=mean_square, optimizer=torch.optim.AdamW)
+    return Side("eager", model, model, recipe)
+
+
+def ours(side: Side, inputs: Inputs, clock: Clock) -> dict[str, float]:
+    """Medians in seconds: back_to_back by this clock, the wall clock beside it, and latency."""
+    events: list[Event] = []
+    Timer([(side, inputs), (side, inputs)], events.append, lambda: 0, clock=clock).run(
+        Plan(budget_s=PAIR_S, interval=0.0)
+    )
+    rows = [row for row in events if isinstance(row, Samples)]
+    found = {
+        name: [seconds for row in rows if row.measure == name for seconds in row.seconds]
+        for name in ("back_to_back", "latency")
+    }
+    found["wall"] = [seconds for row in rows for seconds in row.wall_s]
+    return {name: median(values) for name, values in found.items() if values}
+
+
+def do_bench(call: Callable[[], Any]) -> float:
+    """Seconds: the median of do_bench, which flushes the L2 cache before each call."""
+    from triton.testing import do_bench as bench
+
+    with torch.inference_mode():
+        return float(bench(call, warmup=100, rep=int(PAIR_S * 1000), return_mode="median")) / 1e3
+
+
+def compute_bound(device: torch.device) -> list[Figure]:
+    """A large matrix product: what flushing both sides alike must give."""
+    torch.manual_seed(0)
+    model = nn.Linear(8192, 8192, device=device, dtype=torch.bfloat16).eval()
+    inputs = Inputs(args=(torch.randn(8192, 8192, device=device, dtype=torch.bfloat16),))
+    side, clock = side_of(model, device), FlushedEventClock(device)
+    ratios = []
+    for number in range(PAIRS):
+        ratios.append(ours(side, inputs, clock)["back_to_back"] / do_bench(lambda: model(*inputs.args)))
+        print(f"pair {number + 1:2}: ours / do_bench {ratios[-1]:.4f}", flush=True)
+    apart = 100 * abs(median(ratios) - 1)
+    return [
+        Figure(name="compute-bound: median of ours over do_bench", value=median(ratios), unit=""),
+        Figure(name="compute-bound: how far from 1", value=apart, unit="%", most=100 * MOST_APART),
+    ]
+
+
+def launch_bound(device: torch.device) -> None:
+    """Many small kernels: the numbers differ, and say so."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(128, 4, 256, batch_first=True)
+    model = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False).to(device).eval()
+    inputs = Inputs(args=(torch.randn(4, 32, 128, device=device),))
+    side = side_of(model, device)
+    plain, flushed = ours(side, inputs, EventClock()), ours(side, inputs, FlushedEventClock(device))
+    rows = [
+        ("back to back", plain["back_to_back"], "CUDA events around a block: what a loop or a busy server gets"),
+        ("wall clock", plain["wall"], "the same block by the host's clock"),
+        ("latency", plain["latency"], "each call waited for: what a single request sees"),
+        ("GPU busy", launches(side, inputs).busy_s, "sum of kernel times: what is left if launches were free"),
+        ("L2 flushed", flushed["back_to_back"], "events around each call, its data no longer in the cache"),
+        ("do_bench", do_bench(lambda: model(*inputs.args)), "the same as L2 flushed, by Triton"),
+    ]
+    print("Launch-bound, medians per call")
+    for name, seconds, meaning in rows:
+        print(f"  {name:<14}{seconds * 1e6:10.1f} us  {meaning}")
+
+
+def main() -> int:
+    if not torch.cuda.is_available():
+        print("There is no CUDA device here.")
+        return 2
+    device = torch.device("cuda", torch.cuda.current_device())
+    print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}")
+    found = compute_bound(device)
+    launch_bound(device)
+    return report("GPU timing beside triton.testing.do_bench", found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
