@@ -179,6 +179,30 @@ def test_that_another_thread_can_write_while_the_window_lives(tmp_path: Path, qa
     assert all("Use default" in text_of(tmp_path / f"{i}.pdf") for i in range(2))
 
 
+def test_that_a_chart_that_cannot_be_drawn_costs_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr("compilescope.report.pdf.chart_distribution._histogram", fail)
+
+    write_pdf(comparison([Config()], samples=20), tmp_path / "a.pdf")
+
+    text = " ".join(text_of(tmp_path / "a.pdf").split())
+    assert "cannot be drawn here: CompileScope failed (ZeroDivisionError: a fault of ours)" in text
+    assert "What was not checked" in text
+
+
+def test_that_a_first_call_that_took_no_time_is_no_chart(tmp_path: Path) -> None:
+    found = comparison([Config()], samples=20)
+    for process in found.runs[0].processes:
+        calls = {key: replace(call, duration_s=0.0) for key, call in process.first_calls.items()}
+        process.first_calls.update(calls)
+
+    write_pdf(found, tmp_path / "a.pdf")
+
+    assert "cannot be drawn" not in text_of(tmp_path / "a.pdf")
+
+
 def test_that_a_page_size_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="A5"):
         write_pdf(comparison([Config()], samples=8), tmp_path / "a.pdf", "A5")

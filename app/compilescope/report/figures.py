@@ -113,7 +113,7 @@ def first_call_bars(run: Run) -> list[PhaseBar]:
 
 def _phase_bar(label: str, process: ProcessStory) -> PhaseBar | None:
     found = first_call_parts(process)
-    if found is None or not process.phases:
+    if found is None or found.total_s <= 0 or not process.phases:
         return None
     totals: dict[str, float] = {}
     for group, seconds in found.groups.items():

@@ -26,7 +26,8 @@ class Axis:
     right: float
 
     def x(self, value: float) -> float:
-        return self.left + (value - self.low) / (self.high - self.low) * (self.right - self.left)
+        # an axis of one value has it at its left end
+        return self.left + (value - self.low) / ((self.high - self.low) or 1.0) * (self.right - self.left)
 
     def ticks(self, about: int = 6) -> list[float]:
         """Round values within the axis."""

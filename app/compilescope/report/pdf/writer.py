@@ -14,6 +14,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QPageLayout, QPageSize, QPain
 
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.errors import AppError, UsageError
+from compilescope.domain.faults import fault
 from compilescope.domain.workload import Measurement
 from compilescope.report.blocks import Block, Bullets, Document, Section
 from compilescope.report.document import build_document
@@ -168,17 +169,26 @@ class _Writer:
 
     def _draw_page(self, painter: QPainter, page: Page, index: int, count: int) -> None:
         for placed in page.placed:
-            if placed.scale < 1.0:
-                painter.save()
-                painter.translate(SIDE, placed.y)
-                painter.scale(placed.scale, placed.scale)
-                placed.piece.draw(painter, 0.0, 0.0)
-                painter.restore()
-            else:
-                placed.piece.draw(painter, SIDE, placed.y)
+            try:
+                self._draw_piece(painter, placed)
+            except Exception as error:  # a fault of ours: one chart must not cost the report
+                note = TextBox(fault("A part cannot be drawn here", error), self._fonts.small, self._typesetter.width)
+                note.draw(painter, SIDE, placed.y, look.TONES["warn"])
         if index:
             self._draw_header(painter, page)
         self._draw_footer(painter, index, count)
+
+    def _draw_piece(self, painter: QPainter, placed: Placed) -> None:
+        if placed.scale == 1.0:
+            placed.piece.draw(painter, SIDE, placed.y)
+            return
+        painter.save()
+        try:
+            painter.translate(SIDE, placed.y)
+            painter.scale(placed.scale, placed.scale)
+            placed.piece.draw(painter, 0.0, 0.0)
+        finally:
+            painter.restore()
 
     def _draw_header(self, painter: QPainter, page: Page) -> None:
         width = self._typesetter.width
