@@ -106,6 +106,7 @@ class Job:
     "inspect" builds model and inputs and describes them; "doctor" only describes the machine.
     `trace`: file that takes the structured trace (TORCH_TRACE format); None = no file.
     `budget_s` in `measurement` is this process's own share.
+    `kernel_sources`: whether generated code may tell, in comments, which lines each kernel comes from.
     """
 
     run: str
@@ -115,6 +116,7 @@ class Job:
     config: Config | None = None
     measurement: Measurement = Measurement()
     trace: str | None = None
+    kernel_sources: bool = True
 
     def encode(self) -> str:
         """One line of JSON, without the line end."""
@@ -127,6 +129,7 @@ class Job:
                 "config": self.config.to_json() if self.config else None,
                 "measurement": self.measurement.to_json(),
                 "trace": self.trace,
+                "kernel_sources": self.kernel_sources,
             }
         )
 
@@ -141,4 +144,5 @@ class Job:
             config=Config.from_json(value["config"]) if value.get("config") else None,
             measurement=Measurement.from_json(value.get("measurement") or {}),
             trace=value.get("trace"),
+            kernel_sources=value.get("kernel_sources", True),
         )

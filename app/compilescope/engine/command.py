@@ -70,6 +70,8 @@ def job_of(request: RunRequest, start: Start) -> Job:
         config=request.config,
         measurement=measurement,
         trace=trace,
+        # what is stored in the user's own caches stays as their own runs would store it
+        kernel_sources=request.cache == "fresh",
     )
 
 

@@ -14,7 +14,7 @@ from compilescope.domain.config import Config
 from compilescope.domain.events import FirstCall, Memory, Warning, WorkloadReady
 from compilescope.domain.scan import scan
 from compilescope.domain.workload import Job, Workload
-from compilescope.worker import compiling, environment, first_use, memory, noise, setting
+from compilescope.worker import compiling, environment, first_use, memory, noise, provenance, setting
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
 from compilescope.worker.check import SLOW_CALL_S, Checker
@@ -153,6 +153,8 @@ class Bench:
             self._emit(caution)
         with first_use.timed("import of the compiler", self._emit):
             compiling.preload()
+        if self._job.kernel_sources:
+            provenance.note_kernels()
         if self._device.type == "cuda":
             with first_use.timed("Triton and its driver", self._emit):
                 compiling.preload_triton()

@@ -45,6 +45,15 @@ def test_that_the_job_survives_its_line() -> None:
     assert "\n" not in job.encode()
 
 
+def test_that_code_stored_in_the_users_own_cache_is_made_without_our_comments() -> None:
+    fresh, mine = (
+        Job.decode(command(request(cache=cache), "cold", cache=None, program=worker_program()).job.encode())
+        for cache in ("fresh", "mine")
+    )
+
+    assert (fresh.kernel_sources, mine.kernel_sources) == (True, False)
+
+
 def test_that_an_inspection_writes_no_trace() -> None:
     assert command(request(task="inspect"), "cold", cache=None, program=worker_program()).job.trace is None
 
