@@ -14,7 +14,7 @@ from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Workload
-from compilescope.ui.compiler.kernels import kernel_rows, launches_sentence
+from compilescope.ui.compiler.kernels import KernelRow, kernel_rows, launches_sentence
 from compilescope.ui.panels.breaks_pane import BreaksPane
 from compilescope.ui.selection import Selection
 from compilescope.ui.state import AppState
@@ -53,6 +53,13 @@ def test_that_launches_of_several_versions_of_the_code_are_not_those_of_a_call()
     again = [replace(kernel, compile_id="0/1") for kernel in KERNELS]
 
     assert sentence(*again).endswith("10 launches, of all 2 compiles together.")
+
+
+def test_that_lines_of_one_file_name_it_once() -> None:
+    places = [("/m/model.py", 12), ("/m/model.py", 14), ("/m/layers.py", 3)]
+    event = e.Kernel(name="cpp", places=tuple(e.Place(file=file, line=line) for file, line in places))
+
+    assert KernelRow(event=event).places == "model.py:12, 14; layers.py:3"
 
 
 def test_that_the_break_that_is_selected_says_what_it_costs(qtbot: Any) -> None:

@@ -204,6 +204,12 @@ def test_that_a_cudagraph_reason_is_told_once_however_often_torch_repeats_its_pr
     assert found.place == Place(file="/home/user/g.py", line=33, function="<lambda>")
 
 
+def test_that_a_branch_on_data_keeps_its_id_where_torch_prints_no_link() -> None:
+    text = "Graph Break Reason: Data-dependent branching\n  Explanation: Detected it.\n\nUser code traceback:\n"
+
+    assert [cause.id for cause in parse_break(text, Places()).causes] == ["GB0170"]
+
+
 def test_that_other_messages_are_nobodys_news() -> None:
     assert parse_cudagraph("Graph break from `Tensor.item()`") is None
     assert parse_limit("Graph break from `Tensor.item()`") is None

@@ -20,6 +20,8 @@ _STACK = re.compile(
     re.MULTILINE,
 )
 _ID = re.compile(r"/gb/gb(\d+)\.html")
+# torch 2.9 prints no link where a branch depends on data
+_UNLINKED = {"Data-dependent branching": "GB0170"}
 _PREAMBLES = ("Encountered graph break", "Failed to handle graph break gracefully")
 _SKIPPED = (
     "Failed to handle graph break gracefully",
@@ -71,11 +73,12 @@ def parse_cause(text: str) -> Cause:
         if line and not (part is head and line.startswith(_PREAMBLES)):
             part.append(line)
     found = _ID.search(text)
+    kind = head[0].removeprefix("Unsupported: ").removeprefix("Graph break: ") if head else ""
     return Cause(
-        kind=head[0].removeprefix("Unsupported: ").removeprefix("Graph break: ") if head else "",
+        kind=kind,
         explanation=" ".join(explanation) or " ".join(head[1:]),
         hints=tuple(" ".join(hint) for hint in hints),
-        id=f"GB{found[1]}" if found else None,
+        id=f"GB{found[1]}" if found else _UNLINKED.get(kind),
     )
 
 

@@ -22,7 +22,11 @@ class KernelRow:
 
     @property
     def places(self) -> str:
-        return ", ".join(place_text(place.file, place.line) for place in self.event.places)
+        """`model.py:12, 13`: each file once."""
+        lines: dict[str, list[str]] = {}
+        for place in self.event.places:
+            lines.setdefault(place.file, []).extend([str(place.line)] if place.line else [])
+        return "; ".join(f"{place_text(file, None)}:{', '.join(found)}" for file, found in lines.items())
 
 
 def kernel_rows(run: Run | None) -> list[KernelRow]:
