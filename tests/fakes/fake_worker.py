@@ -77,9 +77,10 @@ def ok(options: dict[str, Any]) -> None:
     tell("numerics", subject="outputs", backend="inductor", verdict="match", max_abs_error=1e-6)
     stage("warm_up", pause)
     tell("stage", name="measure", state="begin")
+    compiled_s = float(options.get("compiled_s", 1e-3))
     for block in range(int(options.get("blocks", 30))):
         tell("samples", side="eager", block=block, clock="wall", seconds=[2e-3 + 1e-5 * (block % 7)])
-        tell("samples", side="compiled", block=block, clock="wall", seconds=[1e-3 + 1e-5 * (block % 5)])
+        tell("samples", side="compiled", block=block, clock="wall", seconds=[compiled_s + 1e-5 * (block % 5)])
         time.sleep(pause / 10)
     tell("measured", shape=0, stop="interval")
     tell("stage", name="measure", state="end", duration_s=pause * 3)

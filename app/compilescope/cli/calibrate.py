@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compilescope.cli.progress import Progress
 from compilescope.domain import units
-from compilescope.domain.calibration import Calibration, calibration_of
+from compilescope.domain.calibration import QUIET, Calibration, calibration_of
 from compilescope.domain.config import Config
 from compilescope.domain.errors import AppError
 from compilescope.domain.run import Run
@@ -20,7 +20,6 @@ from compilescope.engine.request import RunRequest
 from compilescope.engine.supervisor import Supervisor
 from compilescope.store import calibrations
 
-QUIET = "Close other programs, and repeat it; nothing was stored."
 
 def calibrate(device: str | None, python: str) -> int:
     """Measure, store and tell the noise floor. Returns 0; a KeyboardInterrupt leaves everything as it was."""

@@ -14,11 +14,9 @@ from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import NOISE_FLOOR, student
 
-# of each callable; with fewer, chance decides
-REPEATS = 3
-BUDGET_S = 4.0
 # a floor beyond this would hide what people compile for: it is no property of a machine, but of a busy hour
 MOST_NOISE = 0.1
+QUIET = "Close other programs, and repeat it; nothing was stored."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from compilescope import paths
-from compilescope.domain.calibration import BUDGET_S, REPEATS
 from compilescope.domain.workload import Measurement, Workload
 from compilescope.engine.request import RunRequest, default_python
+
+# of each callable; with fewer, chance decides
+REPEATS = 3
+BUDGET_S = 4.0
 
 
 def calibration_requests(*, device: str | None = None, python: str = "") -> list[RunRequest]:

@@ -121,6 +121,12 @@ ACTIONS: tuple[ActionSpec, ...] = (
         begins_group=True,
     ),
     ActionSpec(
+        id="calibrate",
+        text="&Calibrate this machine",
+        menu="&Run",
+        tip="Measure eager beside eager, to know how small a difference means something here; about two minutes",
+    ),
+    ActionSpec(
         id="difference",
         text="&Difference of two configurations",
         menu="&Run",
@@ -179,13 +185,14 @@ class Actions(QObject):
 
     def follow(self, state: AppState) -> None:
         """Enable what can be done now."""
-        is_idle = not (state.is_busy or state.is_inspecting)
+        is_idle = state.is_idle
         has_entries = state.scan is not None and bool(state.scan.entries)
         has_trace = bool(state.runs) and state.runs[0].is_trace
         is_done = bool(state.runs) and all(run.is_over for run in state.runs)
         possible = {
             "run": is_idle and has_entries and not state.selection.missing,
             "inspect": is_idle and has_entries,
+            "calibrate": is_idle,
             "stop": not is_idle and not state.is_stopping,
             "find": bool(state.runs),
             "difference": len(state.runs) > 1 and not has_trace,

@@ -37,6 +37,13 @@ def answer(state: AppState, findings: Findings) -> Answer:
         return Answer(title="Drop a model script here", text="Any Python file that builds a torch.nn.Module.")
     if state.is_busy:
         return _busy(state, findings)
+    if state.is_calibrating:
+        return Answer(
+            title="Calibrating this machine",
+            text="Eager is compared with itself, to know how small a difference means something here.",
+            tone="busy",
+            action="stop",
+        )
     if state.is_inspecting:
         return Answer(
             title=f"Inspecting {state.script.name}",

@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 from compilescope.domain.errors import AppError
 from compilescope.settings import Settings
 from compilescope.ui.actions import Actions
+from compilescope.ui.calibration import CalibrationWatch
 from compilescope.ui.exports import ExportCommands
 from compilescope.ui.findings import Findings
 from compilescope.ui.history.columns import date_text
@@ -84,6 +85,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(1000, 640)
         self.traces = TraceCommands(parts.state, self)
         self.exports = ExportCommands(parts.state, self)
+        self.calibration = CalibrationWatch(parts.session, self)
         self.actions_by_id = Actions(self._handlers(), parts.theme, self)
         self._build()
         self._connect()
@@ -140,6 +142,9 @@ class MainWindow(QMainWindow):
 
     def inspect(self) -> None:
         self._attempt(self._parts.session.inspect)
+
+    def calibrate(self) -> None:
+        self._attempt(self._parts.session.calibrate)
 
     def stop(self) -> None:
         self._parts.session.stop()
@@ -236,7 +241,7 @@ class MainWindow(QMainWindow):
 
     def _follow_activity(self) -> None:
         state = self._state
-        is_idle = not (state.is_busy or state.is_inspecting)
+        is_idle = state.is_idle
         self.actions_by_id.follow(state)
         self.options.setEnabled(not state.is_busy)
         if is_idle and self.messages.text == BUSY:
@@ -277,6 +282,7 @@ class MainWindow(QMainWindow):
             "run": self.run,
             "stop": self.stop,
             "inspect": self.inspect,
+            "calibrate": self.calibrate,
             "show_log": self._show_log,
             "next_tab": self._next_tab,
             "reset_layout": self.reset_layout,
@@ -299,6 +305,8 @@ class MainWindow(QMainWindow):
         state.run_changed.connect(self._judge)
         self._parts.findings.recommended.connect(self._show_recommended)
         self._parts.session.failed.connect(self.messages.show_error)
+        self.calibration.informed.connect(self.messages.show_info)
+        self.calibration.failed.connect(self.messages.show_error)
         self.welcome.script_chosen.connect(self._open_named)
         self.welcome.open_wanted.connect(self.ask_for_script)
         self.script_panel.open_wanted.connect(self.ask_for_script)

@@ -15,6 +15,7 @@ from compilescope.domain.errors import AppError, UsageError
 from compilescope.domain.matrix import next_label
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Task, Workload
+from compilescope.engine.calibration import calibration_requests
 from compilescope.engine.request import RunRequest, default_python, new_run_id
 from compilescope.ui.bridge import Bridge
 from compilescope.ui.state import BUSY, AppState
@@ -43,11 +44,14 @@ class Recording(Protocol):
 
     def arrange(self, comparison_id: str, run_ids: Sequence[str]) -> None: ...
 
+    def heed_calibration(self, comparison: Comparison, run: Run) -> None: ...
+
 
 class Session(QObject):
     """Turns the user's wishes into requests, and their ends into state."""
 
     failed = Signal(str, str)  # sentence, hint
+    calibration_changed = Signal(object)  # list[Run]: one of them has begun or ended
 
     def __init__(self, state: AppState, bridge: Bridge, engine: Engine, recording: Recording) -> None:
         super().__init__()
@@ -56,6 +60,7 @@ class Session(QObject):
         self._engine = engine
         self._recording = recording
         self._tasks: dict[str, tuple[Task, Run]] = {}
+        self._calibration: list[Run] = []
         bridge.run_started.connect(self._run_started)
         bridge.run_changed.connect(self._run_changed)
         bridge.run_ended.connect(self._run_ended)
@@ -71,6 +76,17 @@ class Session(QObject):
         workload = self._state.selection.workload(script)
         run = Run(new_run_id(), config=Config(), workload=workload)
         self._submit("inspect", run, self._request("inspect", run))
+        self._update_activity()
+
+    def calibrate(self) -> None:
+        """Queue what finds the noise floor of the chosen device. Needs no script."""
+        if not self._state.is_idle:
+            raise UsageError("Something is running.", hint="Stop it first (Esc).")
+        selection = self._state.selection
+        requests = calibration_requests(device=selection.device, python=selection.python)
+        self._calibration = [Run(row.id, config=Config(), workload=row.workload) for row in requests if row.workload]
+        for run, request in zip(self._calibration, requests, strict=True):
+            self._submit("calibrate", run, request)
         self._update_activity()
 
     def compare(self) -> None:
@@ -154,8 +170,8 @@ class Session(QObject):
 
     def stop(self) -> None:
         """End the run in progress and what waits behind it. Always safe to call."""
-        if self._state.is_busy or self._state.is_inspecting:
-            self._state.set_activity(busy=self._state.is_busy, inspecting=self._state.is_inspecting, stopping=True)
+        if not self._state.is_idle:
+            self._set_activity(stopping=True)
         self._engine.stop()
 
     def close(self) -> None:
@@ -169,7 +185,7 @@ class Session(QObject):
         if run is not None:
             return run.label
         task, _ = self._tasks.get(run_id, ("doctor", None))
-        return "" if task == "doctor" else task
+        return "" if task in ("doctor", "calibrate") else task
 
     def _script(self) -> Path:
         script = self._state.script
@@ -203,6 +219,8 @@ class Session(QObject):
     def _run_started(self, run_id: str) -> None:
         if self._task(run_id) == "run":
             self._state.begin_running(run_id)
+        if self._task(run_id) == "calibrate":
+            self.calibration_changed.emit(self._calibration)
 
     def _run_changed(self, run_id: str) -> None:
         task, run = self._tasks[run_id]
@@ -210,8 +228,10 @@ class Session(QObject):
         if task == "doctor" and story and story.environment and story.environment is not self._state.environment:
             self._state.set_environment(story.environment)
         if task == "run":
+            if self._state.comparison is not None:
+                self._recording.heed_calibration(self._state.comparison, run)
             self._state.run_changed.emit(run_id)
-        if story and story.workload and task != "doctor":
+        if story and story.workload and task in ("run", "inspect"):
             self._state.set_inspection(story.workload)
 
     def _run_ended(self, run_id: str) -> None:
@@ -224,12 +244,27 @@ class Session(QObject):
             self._state.set_environment(None, run.error.message if run.error else "The interpreter gave no answer.")
         self._state.end_running(run_id)
         self._update_activity()
+        if task == "calibrate":
+            self._end_calibration_run(run)
+
+    def _end_calibration_run(self, run: Run) -> None:
+        if run.outcome != "finished":
+            # the others would come to nothing
+            for other in self._calibration:
+                self._engine.stop(other.id)
+        self.calibration_changed.emit(self._calibration)
 
     def _task(self, run_id: str) -> Task:
         return self._tasks[run_id][0]
 
     def _update_activity(self) -> None:
-        kinds = [task for task, _ in self._tasks.values()]
-        busy, inspecting = "run" in kinds, "inspect" in kinds
-        stopping = self._state.is_stopping and (busy or inspecting)
-        self._state.set_activity(busy=busy, inspecting=inspecting, stopping=stopping)
+        self._set_activity(stopping=self._state.is_stopping)
+
+    def _set_activity(self, *, stopping: bool) -> None:
+        kinds = {task for task, _ in self._tasks.values()}
+        self._state.set_activity(
+            busy="run" in kinds,
+            inspecting="inspect" in kinds,
+            calibrating="calibrate" in kinds,
+            stopping=stopping and bool(kinds - {"doctor"}),
+        )

@@ -53,8 +53,14 @@ class AppState(QObject):
         self.earlier: tuple[Earlier, ...] = ()
         self.is_busy = False
         self.is_inspecting = False
+        self.is_calibrating = False
         self.is_stopping = False
         self._follows = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no worker is wanted for anything that the user asked for."""
+        return not (self.is_busy or self.is_inspecting or self.is_calibrating)
 
     @property
     def runs(self) -> list[Run]:
@@ -176,10 +182,13 @@ class AppState(QObject):
             self.earlier = tuple(earlier)
             self.earlier_changed.emit()
 
-    def set_activity(self, *, busy: bool, inspecting: bool = False, stopping: bool = False) -> None:
-        before = (self.is_busy, self.is_inspecting, self.is_stopping)
-        self.is_busy, self.is_inspecting, self.is_stopping = busy, inspecting, stopping
-        if before != (busy, inspecting, stopping):
+    def set_activity(
+        self, *, busy: bool, inspecting: bool = False, calibrating: bool = False, stopping: bool = False
+    ) -> None:
+        before = (self.is_busy, self.is_inspecting, self.is_calibrating, self.is_stopping)
+        self.is_busy, self.is_inspecting, self.is_calibrating = busy, inspecting, calibrating
+        self.is_stopping = stopping
+        if before != (busy, inspecting, calibrating, stopping):
             self.activity_changed.emit()
 
     def _show(self, run_id: str) -> None:

@@ -45,7 +45,7 @@ class ScriptPanel(QWidget):
         self._details.setVisible(script is not None)
         self._show_entries(self._entries())
         self._show_inputs()
-        self._inspect.setEnabled(not self._state.is_busy and not self._state.is_inspecting)
+        self._inspect.setEnabled(self._state.is_idle)
         self._inspect.setText("Inspecting…" if self._state.is_inspecting else "Inspect")
 
     def set_dragged(self, is_dragged: bool) -> None:
