@@ -216,4 +216,7 @@ def test_that_a_live_run_tells_break_and_recompile_at_the_scripts_lines(traced: 
         ("GB0170", 15, "forward", 1)
     }
     assert (recompile.dimension, recompile.expected, recompile.actual) == (0, "4", "6")
-    assert any(event.places and event.places[0].line == 14 for event in told.all(e.Kernel))
+    kernels = told.all(e.Kernel)
+    assert any(event.places and event.places[0].line == 14 for event in kernels)
+    assert {event.kind for event in kernels if event.places} == {"cpp", "extern"}
+    assert [event.name for event in kernels if event.kind == "cpp" and not event.places] == []

@@ -68,7 +68,7 @@ class CodePane(RunPane):
         self._model = RowsModel(kernels.COLUMNS, theme, self)
         self._table = DataTable("Kernels", self._model)
         self._table.setObjectName("kernels")
-        self._table.set_widths((44, 8, 8, 8, 30), stretch=4)
+        self._table.set_widths((20, 8, 8, 8, 26), stretch=0)
         self._launches = label("", "muted", wrap=True)
         self._launches.setObjectName("launches")
         self._launches.setContentsMargins(10, 5, 10, 5)

@@ -51,7 +51,7 @@ class CudaGraphsPane(RunPane):
         self._model = RowsModel(COLUMNS, theme, self)
         self._table = DataTable("CUDA graphs", self._model)
         self._table.setObjectName("cudagraphs")
-        self._table.set_widths((12, 60, 24, 9, 7), stretch=1)
+        self._table.set_widths((9, 60, 18, 7, 5), stretch=1)
         self._table.activated.connect(self._open_row)
         self.column.addWidget(self._summary)
         self.column.addWidget(self._table, 1)
