@@ -81,8 +81,9 @@ def distribution_figure(run: Run) -> Figure | None:
     clock = "CUDA events" if measures.clock == "cuda_event" else "the wall clock"
     caption = (
         f"Time per call, back to back, by {clock}: {units.count(len(eager))} blocks of eager and "
-        f"{units.count(len(compiled))} of compiled calls, taken in turn. The line marks the median, the box the middle "
-        "half, the whiskers the 5th and 95th percentile."
+        f"{units.count(len(compiled))} of compiled calls, taken in turn. Over all blocks, the line marks the median, "
+        "the box the middle half, the whiskers the 5th and 95th percentile; the medians above are means of those of "
+        "the two processes."
     )
     return Figure(chart=DistributionChart(eager=eager, compiled=compiled), caption=caption)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,3 +71,12 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
 def line(painter: QPainter, x1: float, y1: float, x2: float, y2: float, color: str, width: float) -> None:
     painter.setPen(QPen(QColor(color), width))
     painter.drawLine(QPointF(x1, y1), QPointF(x2, y2))
+
+
+def spread(positions: list[float], least: float = 10.0) -> list[float]:
+    """Positions of labels, moved apart where they would cover each other."""
+    order = sorted(range(len(positions)), key=lambda index: positions[index])
+    found = list(positions)
+    for before, after in itertools.pairwise(order):
+        found[after] = max(found[after], found[before] + least)
+    return found

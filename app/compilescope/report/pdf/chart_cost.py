@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
@@ -11,7 +9,7 @@ from compilescope.domain import units
 from compilescope.report.blocks import CostChart, CostLine
 from compilescope.report.numbers import TIMES
 from compilescope.report.pdf import look
-from compilescope.report.pdf.axis import TICK_ROOM, Axis, line, round_step, tick_labels
+from compilescope.report.pdf.axis import TICK_ROOM, Axis, line, round_step, spread, tick_labels
 from compilescope.report.pdf.flow import Piece
 from compilescope.report.pdf.look import Fonts
 from compilescope.report.pdf.text import TextBox
@@ -32,7 +30,7 @@ def cost_piece(chart: CostChart, fonts: Fonts, width: float) -> Piece:
         axis = Axis(0.0, chart.calls, area.left(), area.right())
         axis.draw(painter, fonts, area, "calls")
         _vertical(painter, fonts, area, highest / factor, unit)
-        ends = _spread([area.bottom() - _total(row, chart.calls) / highest * HEIGHT for row in chart.lines])
+        ends = spread([area.bottom() - _total(row, chart.calls) / highest * HEIGHT for row in chart.lines])
         for index, (row, name, end) in enumerate(zip(chart.lines, names, ends, strict=True)):
             color = look.EAGER if row.is_eager else look.COMPILED
             style = STYLES[0] if row.is_eager else STYLES[(index - 1) % 2]
@@ -76,12 +74,3 @@ def _crossings(painter: QPainter, fonts: Fonts, chart: CostChart, axis: Axis, ar
             painter.setPen(Qt.PenStyle.NoPen)
             painter.drawRect(QRectF(at.x() + 5.0, at.y() + 4.0, label.width + 2.0, label.height))
             label.draw(painter, at.x() + 6.0, at.y() + 4.0, look.TEXT)
-
-
-def _spread(positions: list[float], least: float = 10.0) -> list[float]:
-    """Positions of labels, moved apart where they would cover each other."""
-    order = sorted(range(len(positions)), key=lambda index: positions[index])
-    found = list(positions)
-    for before, after in itertools.pairwise(order):
-        found[after] = max(found[after], found[before] + least)
-    return found

@@ -35,9 +35,7 @@ def distribution_piece(chart: DistributionChart, fonts: Fonts, width: float) -> 
         axis.draw(painter, fonts, QRectF(x + LEFT, y, width - LEFT, body), f"{unit} per call", factor)
         for index, (name, values, color) in enumerate(sides):
             top = y + index * (HISTOGRAM + BOX + 4.0)
-            TextBox(name, fonts.small_bold).draw(painter, x, top + HISTOGRAM - 21.0, look.TEXT)
-            median = units.duration(statistics.median(values))
-            TextBox(median, fonts.small).draw(painter, x, top + HISTOGRAM - 10.0, look.MUTED)
+            TextBox(name, fonts.small_bold).draw(painter, x, top + HISTOGRAM - 14.0, look.TEXT)
             _histogram(painter, axis, values, QRectF(x + LEFT, top, width - LEFT, HISTOGRAM), color)
             _box(painter, axis, values, top + HISTOGRAM + BOX / 2 + 1.0, color)
         if beyond:

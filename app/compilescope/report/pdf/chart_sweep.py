@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 from compilescope.report.blocks import SweepChart
 from compilescope.report.numbers import TIMES
 from compilescope.report.pdf import look
-from compilescope.report.pdf.axis import line, round_step, tick_labels
+from compilescope.report.pdf.axis import line, round_step, spread, tick_labels
 from compilescope.report.pdf.flow import Piece
 from compilescope.report.pdf.look import Fonts
 from compilescope.report.pdf.text import TextBox
@@ -33,15 +33,16 @@ def sweep_piece(chart: SweepChart, fonts: Fonts, width: float) -> Piece:
         _vertical(painter, fonts, area, highest / factor, unit)
         for index, text in enumerate(sizes):
             text.draw(painter, area.left() + (index + 0.5) * step - text.width / 2, area.bottom() + 2.0, look.MUTED)
-        for (_, values, color), end in zip(sides, ends, strict=True):
-            points = _points(values, area, step, highest)
+        lines = [_points(values, area, step, highest) for _, values, _ in sides]
+        names = spread([points[-1].y() if points else area.bottom() for points in lines])
+        for (_, _, color), points, end, at in zip(sides, lines, ends, names, strict=True):
             painter.setPen(QPen(QColor(color), 1.4))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawPolyline(points)
             painter.setBrush(QColor(color))
             for point in points:
                 _mark(painter, point, color)
-            end.draw(painter, area.right() + GAP, points[-1].y() - end.height / 2, color)
+            end.draw(painter, area.right() + GAP, at - end.height / 2, color)
 
     return Piece(height=HEIGHT + max(text.height for text in sizes) + 4.0, draw=draw)
 
