@@ -22,13 +22,39 @@ from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Recipe, Side, mean_square
 from compilescope.worker.timing import Plan, Timer
 
-PAIRS, PAIR_S = 10, 1.5
+PAIRS, PAIR_S = 10, 2.0
+BLOCK_S = 0.02
+OURS = ("eager", "back_to_back")
 MOST_APART = 0.03
 THREADS = 1
 
 
-def ours(model: nn.Module, x: torch.Tensor, clock: Callable[[], float]) -> float:
-    """Seconds per call, back to back: the median of our blocks."""
+class TorchTimer:
+    """`timeit` of torch.utils.benchmark, a block at a time, right before each of our blocks of the eager side; both
+    then meet the same moment of the machine."""
+
+    def __init__(self, model: nn.Module, x: torch.Tensor, clock: Callable[[], float]) -> None:
+        self._timer = benchmark.Timer(
+            "model(x)", globals={"model": model, "x": x}, timer=clock, num_threads=THREADS, label="matrix product"
+        )
+        with torch.inference_mode():
+            self._calls = self._timer.blocked_autorange(min_run_time=BLOCK_S).number_per_run
+        self._turns = 0
+        self.seconds: list[float] = []
+
+    def take_turn(self) -> int:
+        """The timer asks for the number of compiles before and after each block of its two sides: each fourth time."""
+        if self._turns % 4 == 0:
+            with torch.inference_mode():
+                self.seconds.append(self._timer.timeit(self._calls).median)
+        self._turns += 1
+        return 0
+
+
+def ratios(clock: Callable[[], float]) -> Iterator[float]:
+    """The median of our blocks over that of theirs, a pair of series at a time."""
+    torch.manual_seed(0)
+    model, x = nn.Linear(512, 512).eval(), torch.randn(256, 512)
     recipe = Recipe(
         training=False,
         precision="fp32",
@@ -37,30 +63,13 @@ def ours(model: nn.Module, x: torch.Tensor, clock: Callable[[], float]) -> float
         optimizer=torch.optim.AdamW,
     )
     sides = [(Side(name, model, model, recipe), Inputs(args=(x,))) for name in ("eager", "compiled")]
-    events: list[Event] = []
-    Timer(sides, events.append, lambda: 0, clock=WallClock(clock)).run(Plan(budget_s=PAIR_S, interval=0.0))
-    rows = [row for row in events if isinstance(row, Samples) and row.measure == "back_to_back"]
-    return median([seconds for row in rows for seconds in row.seconds])
-
-
-def theirs(model: nn.Module, x: torch.Tensor, clock: Callable[[], float]) -> float:
-    """Seconds per call: the median of `blocked_autorange`."""
-    with torch.inference_mode():
-        timer = benchmark.Timer("model(x)", globals={"model": model, "x": x}, timer=clock, num_threads=THREADS)
-        return float(timer.blocked_autorange(min_run_time=PAIR_S).median)
-
-
-def ratios(clock: Callable[[], float]) -> Iterator[float]:
-    """Ours over theirs, a pair at a time; each goes first every other time."""
-    torch.manual_seed(0)
-    model, x = nn.Linear(512, 512).eval(), torch.randn(256, 512)
-    for number in range(PAIRS):
-        if number % 2:
-            other = theirs(model, x, clock)
-            yield ours(model, x, clock) / other
-        else:
-            own = ours(model, x, clock)
-            yield own / theirs(model, x, clock)
+    other = TorchTimer(model, x, clock)
+    for _ in range(PAIRS):
+        other.seconds = []
+        events: list[Event] = []
+        Timer(sides, events.append, other.take_turn, clock=WallClock(clock)).run(Plan(budget_s=PAIR_S, interval=0.0))
+        rows = [row for row in events if isinstance(row, Samples) and (row.side, row.measure) == OURS]
+        yield median([seconds for row in rows for seconds in row.seconds]) / median(other.seconds)
 
 
 def main() -> int:

@@ -32,6 +32,9 @@ def recompiles(values: Iterable[object], **more: object) -> list[e.Recompile]:
 CUDA = {"device": "cuda:0"}
 RECURRENT = broken("Attempted to wrap RNN, GRU, or LSTM", id="GB0014")
 ITEM = broken("Unsupported Tensor.item() call with capture_scalar_outputs=False", id="GB0124")
+AT_BACKWARD = e.GraphBreak(
+    kind="Unsupported Tensor.backward() call", id="GB0123", file="/a/compilescope/worker/training.py", line=44
+)
 SKIP = e.CudaGraph(state="skipped", reason="mutated inputs (1 instances)", **AT)  # type: ignore[arg-type]
 PENDING = e.CudaGraph(
     state="warning",
@@ -57,6 +60,7 @@ FIRES = [
     ("graph_break_branch_on_data", {"extra": [broken("Data-dependent branching", id="GB0170")]}),
     ("graph_break_logging", {"extra": [broken("Failed to trace", explanation="builtin operator `print`")]}),
     ("graph_break", {"extra": [broken("Call to a C extension", hints=("Wrap it in a custom operator",))]}),
+    ("whole_step_in_parts", {"config": Config(scope="step"), "extra": [AT_BACKWARD]}),
     ("recompile_limit", {"extra": [e.RecompileLimit(limit=8, reason="size mismatch", **AT)]}),
     ("changing_sizes", {"extra": recompiles((9, 10), source="L['x']", dimension=1, **SIZE)}),
     ("changing_number", {"extra": COUNTER}),
@@ -76,6 +80,8 @@ FIRES = [
 ]
 
 QUIET = [
+    ("whole_step_in_parts", {"config": Config(scope="step"), "extra": [ITEM]}),
+    ("graph_break", {"config": Config(scope="step"), "extra": [AT_BACKWARD]}),
     ("not_compiled", {"graphs": 1}),
     ("frame_skipped", {"extra": [broken("resumed after it", frame_skipped=False)]}),
     ("break_in_loop", {"extra": [broken("call to unsupported function", in_loop=False)]}),

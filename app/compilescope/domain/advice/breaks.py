@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from compilescope.domain import units
 from compilescope.domain.advice.rule import (
     GRAPH_BREAKS,
+    OPTIMIZER,
     SKIPPED,
     Advice,
     Case,
@@ -137,7 +138,11 @@ def break_in_loop(case: Case) -> Iterator[Advice]:
 
 def breaks_by_cause(case: Case) -> Iterator[Advice]:
     """One piece of advice for each cause that has a remedy, and one for all other breaks together."""
-    left = list(case.story.graph_breaks.values())
+    rows = list(case.story.graph_breaks.values())
+    own = [row for row in rows if _is_of_the_step(case, row)]
+    left = [row for row in rows if row not in own]
+    if own:
+        yield _whole_step(own)
     for cause in CAUSES:
         rows = [row for row in left if cause.explains(row)]
         left = [row for row in left if row not in rows]
@@ -147,6 +152,29 @@ def breaks_by_cause(case: Case) -> Iterator[Advice]:
         hints = " ".join(_sentence(hint) for hint in row.event.hints)
         remedy = hints or "Move the call out of forward, or wrap it with torch.compiler.disable or a custom operator."
         yield _advice([row], code="graph_break", title=row.event.kind or "Graph break", remedy=remedy)
+
+
+def _is_of_the_step(case: Case, row: GraphBreakRow) -> bool:
+    """Whether a break comes with compiling a whole step, whatever the model: at backward, and in torch's optimizers."""
+    file = (row.event.file or "").replace("\\", "/")
+    is_step = case.run.config.scope == "step"
+    return is_step and (file.endswith("/compilescope/worker/training.py") or "/torch/optim/" in file)
+
+
+def _whole_step(rows: list[GraphBreakRow]) -> Advice:
+    places = places_of([row.event for row in rows])
+    times = sum(row.count for row in rows)
+    return Advice(
+        code="whole_step_in_parts",
+        title="The step is compiled in parts",
+        evidence=f"{units.plural(times, 'graph break')}{place_text(places)}: torch leaves the graph at backward, and "
+        "before and after the optimizer's step.",
+        remedy="There is nothing to repair: the backward pass is compiled with the graphs that it belongs to, and the "
+        "optimizer as graphs of its own. Compare with compiling the model alone to see what that brings.",
+        source=OPTIMIZER,
+        severity="note",
+        places=places,
+    )
 
 
 def _advice(rows: list[GraphBreakRow], *, code: str, title: str, remedy: str) -> Advice:

@@ -35,6 +35,10 @@ CUDAGRAPHS = Source(title="CUDAGraph Trees", url=f"{_COMPILER}torch.compiler_cud
 TROUBLESHOOTING = Source(title="torch.compile troubleshooting", url=f"{_COMPILER}torch.compiler_troubleshooting.html")
 FAQ = Source(title="torch.compile frequently asked questions", url=f"{_COMPILER}torch.compiler_faq.html")
 TF32 = Source(title="TensorFloat-32 on Ampere and later", url=f"{_DOCS}notes/cuda.html#tf32-on-ampere")
+OPTIMIZER = Source(
+    title="(beta) Compiling the optimizer with torch.compile",
+    url="https://docs.pytorch.org/tutorials/recipes/compiling_optimizer.html",
+)
 CONFIG = Source(title="torch.compiler.config", url=f"{_COMPILER}torch.compiler.config.html")
 CACHING = Source(
     title="Compile time caching",
