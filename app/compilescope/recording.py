@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.keyhistory import Sources
+from compilescope.domain.logtext import timed_log
 from compilescope.domain.run import Run
 from compilescope.engine.cache_folders import in_user_cache
 from compilescope.engine.feed import Feed, FeedItem, LogLines, RunEvents, RunStarted
@@ -73,6 +74,11 @@ class RecordedFeed(Feed):
             self.history.add_run(comparison_id, request, label)
             self._keep([request])
 
+    def arrange(self, comparison_id: str, run_ids: Sequence[str]) -> None:
+        """The runs of a comparison that is stored have another order."""
+        if self.history is not None:
+            self.history.arrange(comparison_id, run_ids)
+
     def resume(self, requests: Sequence[RunRequest]) -> None:
         """Keep runs that are stored and have been interrupted."""
         if self.history is not None:
@@ -122,8 +128,8 @@ class RecordedFeed(Feed):
                     self.history.start_run(run_id)
                 case RunEvents(run_id=run_id, events=events):
                     self.history.append(run_id, events)
-                case LogLines(lines=lines):
-                    tail.extend(lines)
+                case LogLines(lines=lines, at=at):
+                    tail.extend(at, lines)
         super().put(item)
 
     def _keep(self, requests: Sequence[RunRequest]) -> None:
@@ -139,16 +145,16 @@ class _Tail:
     """The last lines of a log, as far as the history keeps them. Filled by one thread at a time."""
 
     def __init__(self) -> None:
-        self._lines: deque[bytes] = deque()
+        self._lines: deque[tuple[float, bytes]] = deque()
         self._size = 0
 
-    def extend(self, lines: Sequence[bytes]) -> None:
+    def extend(self, at: float, lines: Sequence[bytes]) -> None:
         for line in lines:
-            self._lines.append(line)
+            self._lines.append((at, line))
             self._size += len(line) + 1
         while self._size > TAIL_BYTES and len(self._lines) > 1:
-            self._size -= len(self._lines.popleft()) + 1
+            self._size -= len(self._lines.popleft()[1]) + 1
 
     @property
     def text(self) -> str:
-        return b"\n".join(self._lines).decode("utf-8", "replace")
+        return timed_log((at, line.decode("utf-8", "replace")) for at, line in self._lines)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,6 +101,18 @@ def compile_story(pause: float) -> None:
     tell("compile", compile_id="0/0", state="end", guards=5, duration_s=pause, **place)
     tell("first_call", side="compiled", direction="forward", duration_s=pause, capture_s=0.001)
     tell("stage", name="compile", state="end", duration_s=pause)
+
+
+@mode
+def recorded(options: dict[str, Any]) -> None:
+    """Tells recorded `events`, whose texts point into a copy of `trace`."""
+    shutil.copyfile(options["trace"], options["own_trace"])
+    say(f"begins to tell of the {options['start']} start")
+    time.sleep(0.2)
+    for line in Path(options["events"]).read_text().splitlines():
+        os.write(1, line.replace("OWN_TRACE", options["own_trace"]).encode() + b"\n")
+    say("has told it")
+    stage("done")
 
 
 @mode
@@ -320,7 +333,7 @@ def main() -> None:
         return
     job = json.loads(sys.stdin.buffer.readline())
     options = json.loads(Path(job["workload"]["script"]).read_text()) if job.get("workload") else {"mode": "ok"}
-    options |= options.get(job["start"], {})
+    options |= options.get(job["start"], {}) | {"start": job["start"], "own_trace": job.get("trace")}
     if options["mode"] != "hang_before_hello":
         tell("hello", protocol=1, start=job["start"], time=time.time(), torch="2.13.0", python="3.11.9")
     MODES[options["mode"]](options)

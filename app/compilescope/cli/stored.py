@@ -25,17 +25,17 @@ ID_SHOWN = 8
 
 
 @contextmanager
-def opened_history() -> Iterator[History]:
-    """The user's history; what is wrong with it is told on stderr."""
+def opened_history(*, to_write: bool = False) -> Iterator[History]:
+    """The user's history; what is wrong with it is told on stderr. `to_write`: so is what could not be written."""
     history = History()
     if history.notice:
         print(f"compilescope: {history.notice}", file=sys.stderr)
     try:
         yield history
     finally:
-        if history.problem:
-            print(f"compilescope: {history.problem}", file=sys.stderr)
         history.close()
+        if to_write and history.problem:
+            print(f"compilescope: {history.problem}", file=sys.stderr)
 
 
 def history(arguments: argparse.Namespace) -> int:

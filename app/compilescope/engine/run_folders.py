@@ -35,10 +35,11 @@ class RunFolders:
         """The folder of a run that is about to begin."""
         folder = self._root / run_id
         folder.mkdir(parents=True, exist_ok=True)
-        if self._lock is None:
-            self._lock = (self._root / f"{uuid.uuid4().hex[:12]}{LOCK_SUFFIX}").open("wb")
-            try_lock(self._lock)
-        (folder / OWNER).write_text(Path(self._lock.name).name, "ascii")
+        with contextlib.suppress(OSError):  # a full disk: the run may do without
+            if self._lock is None:
+                self._lock = (self._root / f"{uuid.uuid4().hex[:12]}{LOCK_SUFFIX}").open("wb")
+                try_lock(self._lock)
+            (folder / OWNER).write_text(Path(self._lock.name).name, "ascii")
         return folder
 
     def pack(self, run_id: str) -> None:

@@ -39,6 +39,7 @@ class Recorder:
         self._closing = False
         self._hurry = False
         self._next_beat = 0.0
+        self._reason = ""
         self.problem = ""
         self.lost_lines = 0
         self.rejected: list[str] = []
@@ -82,6 +83,10 @@ class Recorder:
             self._closing = True
             self._changed.notify_all()
         self._thread.join(timeout)
+        if self._items:
+            self.problem = (
+                f"The history could not be written to the end ({self._reason}): it has only a part of what ran last."
+            )
 
     def _add(self, item: Operation | Lines) -> None:
         self._items.append(item)
@@ -110,7 +115,7 @@ class Recorder:
                 for item in merged(batch):
                     self._apply(connection, item)
         except sqlite3.Error as error:
-            self.problem = _sentence(error)
+            self.problem, self._reason = _sentence(error), str(error)
             self._next_beat = 0.0
             if isinstance(error, sqlite3.OperationalError):
                 return False

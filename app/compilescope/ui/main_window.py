@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from compilescope.domain.errors import AppError
+from compilescope.domain.logtext import log_portions
 from compilescope.settings import Settings
 from compilescope.ui.actions import Actions
 from compilescope.ui.calibration import CalibrationWatch
@@ -186,9 +187,8 @@ class MainWindow(QMainWindow):
         name = script.name if script else "comparison"
         self.setWindowTitle(f"{name}, {date_text(stored.comparison.created)} – CompileScope")
         for run in stored.comparison.runs:
-            lines = stored.log_tails.get(run.id, "").splitlines()
-            if lines:
-                self.workspace.log.append(run.label, 0.0, [line.encode() for line in lines])
+            for at, lines in log_portions(stored.log_tails.get(run.id, "")):
+                self.workspace.log.append(run.label, at, [line.encode() for line in lines])
 
     def _show_difference(self) -> None:
         from compilescope.ui.difference import show_difference

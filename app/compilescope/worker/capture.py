@@ -147,6 +147,7 @@ class Capture:
         if self._file and any(isinstance(event, (e.Text, e.Cache)) for event in events):
             # whoever gets the event may read the text at once
             self._file.flush()
+            events = self._file.readable(events)
         for event in events:
             self._emit(event)
 
