@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from compilescope.domain.events import Failure, Hello, Stage
 from compilescope.domain.workload import MEASURED, Job
-from compilescope.worker import environment, errors
+from compilescope.worker import environment, errors, first_use
 from compilescope.worker.channel import Channel
 from compilescope.worker.errors import WorkerError
 
@@ -111,6 +111,8 @@ class Session:
             )
         if environment.parse_version(version) < environment.OLDEST_TORCH:
             raise WorkerError(f"torch {version} is too old.", hint="CompileScope needs torch 2.6 or later.")
+        with first_use.timed("import of torch", self.channel.emit):
+            import torch  # noqa: F401
         workload = self.job.workload
         self.channel.emit(
             environment.collect(workload.device if workload else None, choices=self.job.task not in MEASURED)
