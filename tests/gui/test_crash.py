@@ -12,6 +12,7 @@ import pytest
 from PySide6.QtCore import qInstallMessageHandler
 
 from compilescope.crash import CrashLog
+from compilescope.domain.faults import fault
 
 
 @pytest.fixture
@@ -52,3 +53,15 @@ def test_that_an_exception_of_a_thread_is_written_too(tmp_path: Path) -> None:
     thread.join()
 
     assert "in a thread" in (tmp_path / "crash.log").read_text()
+
+
+@pytest.mark.usefixtures("log")
+def test_that_a_fault_that_was_told_where_it_arose_is_written_too(tmp_path: Path) -> None:
+    try:
+        raise KeyError("in a verdict")
+    except KeyError as error:
+        sentence = fault("The verdict is missing", error)
+
+    written = (tmp_path / "crash.log").read_text()
+    assert sentence in written
+    assert "Traceback" in written
