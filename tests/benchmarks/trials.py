@@ -14,6 +14,7 @@ processes costs too much. Such comparisons share what is peculiar to their proce
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -47,9 +48,12 @@ Row = dict[str, Any]
 
 def main() -> int:
     arguments = parsed()
-    with temporary_home():
-        rows = list(comparisons(arguments))
-    sentence, holds = TRIALS[arguments.trial](arguments, rows)
+    rows: list[Row] = []
+    # what was measured before an interrupt counts too
+    with temporary_home(), contextlib.suppress(KeyboardInterrupt):
+        for row in comparisons(arguments):
+            rows.append(row)
+    sentence, holds = TRIALS[arguments.trial](arguments, rows) if rows else ("Nothing was measured", None)
     print(f"{sentence}{'' if holds is None else ': pass' if holds else ': FAIL'}")
     if arguments.json:
         told = {key: value for key, value in vars(arguments).items() if key != "json"}

@@ -87,8 +87,9 @@ class Bench:
                 self._warm_up()
             with self._stage_of("measure"):
                 self._measure()
-            with self._stage_of("profile"):
-                self._profile()
+            if self._job.task == "run":
+                with self._stage_of("profile"):
+                    self._profile()
         finally:
             self._capture.finish()
 
