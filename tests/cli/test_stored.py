@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +154,19 @@ def test_that_a_file_that_is_no_baseline_is_refused_before_anything_runs(
 def test_that_a_comparison_that_is_not_there_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "zzz"]) == 2
     assert "no comparison 'zzz'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("stored")
+def test_that_a_history_that_cannot_be_read_is_not_said_to_be_empty(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(home / "home" / "data" / "history.sqlite3", isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+
+        assert main(["history"]) == 1
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "cannot be used (database is locked)." in told.err
+    assert "What runs now" not in told.err

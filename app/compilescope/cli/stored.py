@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from compilescope.domain.keyhistory import with_keys
 from compilescope.domain.results import comparison_json
 from compilescope.recording import key_sources
 from compilescope.report import tables
+from compilescope.store.exchange import HistoryError
 from compilescope.store.history import History
 from compilescope.store.records import ComparisonRow
 
@@ -28,6 +30,11 @@ ID_SHOWN = 8
 def opened_history(*, to_write: bool = False) -> Iterator[History]:
     """The user's history; what is wrong with it is told on stderr. `to_write`: so is what could not be written."""
     history = History()
+    if history.path is None and not to_write:
+        # what is in it cannot be told, and "empty" would be wrong
+        reason = re.split(r"[.;] [Ww]hat runs now", history.notice)[0]
+        history.close()
+        raise HistoryError(f"{reason}.", hint="Close other programs that use it, or see to its disk, then try again.")
     if history.notice:
         print(f"compilescope: {history.notice}", file=sys.stderr)
     try:
