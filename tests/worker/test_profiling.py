@@ -11,7 +11,7 @@ from torch.autograd import DeviceType
 from torch.autograd.profiler_util import EventList, FunctionEvent
 
 from compilescope.domain.events import Event, KernelTime, Profile, Warning
-from compilescope.worker import generated, kernel_times
+from compilescope.worker import generated, kernel_times, profiling
 from compilescope.worker.gpu import Launches, kernels_among
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.kernel_times import attributed
@@ -120,6 +120,15 @@ def test_that_a_fault_is_a_note() -> None:
 
     assert isinstance(warning, Warning)
     assert warning.code == "not_profiled" and "not under a profiler" in warning.message
+
+
+def test_that_a_call_of_very_many_operators_is_not_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiling, "MOST_OPERATORS", 2)
+
+    (warning,) = told(side())
+
+    assert isinstance(warning, Warning)
+    assert "A call runs 3 operators" in warning.message
 
 
 def test_that_generated_kernels_are_told_by_name_and_put_back(monkeypatch: pytest.MonkeyPatch) -> None:

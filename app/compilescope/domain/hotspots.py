@@ -285,7 +285,7 @@ def rate_text(value: float | None, unit: str) -> str:
     """A rate with three digits: "312 TFLOP/s", "1.20 TB/s"."""
     if value is None:
         return "–"
-    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= factor * 0.9995:
             return f"{units.significant(value / factor)} {prefix}{unit}"
     return f"{units.significant(value)} {unit}"

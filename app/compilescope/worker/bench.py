@@ -275,7 +275,7 @@ class Bench:
         for verdict in judge.verdicts(self._checker, may_compile=self._job.start == "cold"):
             self._emit(verdict)
         # both processes run the same kernels, so one tells them
-        if self._job.start == "cold":
+        if self._job.start == "cold" and self._job.task == "run":
             with self._paused():
                 profiler.tell()
 

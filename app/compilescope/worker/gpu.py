@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -16,6 +16,8 @@ from compilescope.worker.steps import Side
 
 MOST_CALLS = 20
 PROFILED_S = 1.0
+# reading a kernel's event back takes far longer than recording it
+ENOUGH_KERNELS = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,17 +56,23 @@ class Launches:
 
 
 def launches(side: Side, inputs: Inputs) -> Launches:
-    """Profile some calls, fewer of long ones."""
+    """Profile some calls, fewer of long ones and of those with many kernels."""
     step = side.bound(inputs)
     with side.ready():
         began = perf_counter()
         step()
         side.synchronize()
-        calls = max(1, min(int(PROFILED_S / max(perf_counter() - began, 1e-9)), MOST_CALLS))
-        with torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as recorded:
-            for _ in range(calls):
-                step()
-            side.synchronize()
+        took = max(perf_counter() - began, 1e-9)
+        first = _watched(side, step, 1)
+        calls = min(int(PROFILED_S / took), MOST_CALLS, ENOUGH_KERNELS // max(len(first.kernels), 1))
+        return _watched(side, step, calls) if calls > 1 else first
+
+
+def _watched(side: Side, step: Callable[[], Any], calls: int) -> Launches:
+    with torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as recorded:
+        for _ in range(calls):
+            step()
+        side.synchronize()
     return Launches(calls=calls, kernels=kernels_among(recorded.events()))
 
 

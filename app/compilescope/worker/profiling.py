@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -13,17 +13,19 @@ from torch.profiler import ProfilerActivity
 from compilescope.domain.events import Event, KernelTime, Profile, Warning
 from compilescope.worker import gpu, kernel_times
 from compilescope.worker.environment import attempt
-from compilescope.worker.generated import told
+from compilescope.worker.generated import Use, told
 from compilescope.worker.gpu import Launches
 from compilescope.worker.inputs import Inputs
+from compilescope.worker.kernel_times import Origin
 from compilescope.worker.steps import Side
 from compilescope.worker.work import WorkCounter
 
 PROFILED_S = 0.5
 LONG_CALL_S = 0.5
 MOST_CALLS = 20
-# reading the profiler's events takes far longer than recording them
-MOST_OPERATORS = 20_000
+# reading the profiler's events takes far longer than recording them: so many of one call, or of all calls together
+MOST_OPERATORS = 4_000
+ENOUGH_OPERATORS = 1_000
 KERNELS_TOLD = 40
 
 
@@ -74,15 +76,17 @@ def count_work(side: Side, inputs: Inputs) -> WorkCounter:
 def profile(side: Side, inputs: Inputs, work: WorkCounter, launches: Launches | None = None) -> Profile | None:
     """Profile some calls; `launches` are what an earlier pass saw on the GPU. None where there is nothing to tell.
 
-    Raises TooManyOperatorsError where even one call cannot be read back.
+    Raises TooManyOperatorsError where not even one call can be read back; kernels on the GPU are told all the same.
     """
-    if work.calls > MOST_OPERATORS:
+    is_too_much = work.calls > MOST_OPERATORS
+    if launches and is_too_much:
+        return _of_gpu(side, launches, work, {}, {})
+    if is_too_much:
         raise TooManyOperatorsError(f"A call runs {work.calls:,} operators, which would take long to read back.")
     with told() as uses:
-        calls, call_s, events = _recorded(side, inputs, MOST_OPERATORS // max(work.calls, 1))
+        calls, call_s, events = _recorded(side, inputs, ENOUGH_OPERATORS // max(work.calls, 1))
     if launches:
-        rows = kernel_times.on_gpu(launches, kernel_times.attributed(events, work), uses)
-        return _told(side, rows, work, clock="device", calls=launches.calls, active_s=launches.active_s)
+        return _of_gpu(side, launches, work, kernel_times.attributed(events, work), uses)
     if side.recipe.device.type == "cuda":
         return None
     rows = kernel_times.on_cpu(events, uses, work, calls)
@@ -92,19 +96,19 @@ def profile(side: Side, inputs: Inputs, work: WorkCounter, launches: Launches | 
 def _recorded(side: Side, inputs: Inputs, most_calls: int) -> tuple[int, float, Sequence[Any]]:
     """How many calls, how long one took, and the profiler's events.
 
-    The first call pays for the profiler's own start, so it is recorded apart, and is the only one where it was long.
+    The first call pays for the profiler's own start, so it is recorded apart, and read only where it was long.
     """
     step = side.bound(inputs)
     with side.ready():
-        took, events = _watched(side, step, 1)
-        if took > LONG_CALL_S:
-            return 1, took, events
-        calls = max(1, min(int(PROFILED_S / took), MOST_CALLS, most_calls))
-        took, events = _watched(side, step, calls)
-    return calls, took / calls, events
+        took, recorded = _watched(side, step, 1)
+        calls = 1
+        if took <= LONG_CALL_S:
+            calls = max(1, min(int(PROFILED_S / took), MOST_CALLS, most_calls))
+            took, recorded = _watched(side, step, calls)
+    return calls, took / calls, recorded.events()
 
 
-def _watched(side: Side, step: Callable[[], Any], calls: int) -> tuple[float, Sequence[Any]]:
+def _watched(side: Side, step: Callable[[], Any], calls: int) -> tuple[float, Any]:
     activities = [ProfilerActivity.CPU]
     if side.recipe.device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
@@ -114,7 +118,14 @@ def _watched(side: Side, step: Callable[[], Any], calls: int) -> tuple[float, Se
             step()
         side.synchronize()
         took = perf_counter() - began
-    return took, recorded.events()
+    return took, recorded
+
+
+def _of_gpu(
+    side: Side, launches: Launches, work: WorkCounter, origins: Mapping[str, Origin], uses: Mapping[str, Use]
+) -> Profile:
+    rows = kernel_times.on_gpu(launches, origins, uses)
+    return _told(side, rows, work, clock="device", calls=launches.calls, active_s=launches.active_s)
 
 
 def _told(side: Side, rows: list[KernelTime], work: WorkCounter, **facts: Any) -> Profile:

@@ -18,13 +18,13 @@ from compilescope.ui.panels.bars import BarDelegate
 from compilescope.ui.panels.table import DataTable
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
-from compilescope.ui.widgets import label
+from compilescope.ui.widgets import ElidedLabel, label
 
 KINDS = {"operator": "operator", "triton": "Triton kernel of Inductor", "cpp": "C++ kernel of Inductor"}
 _BAR, _TIME, _RATE = 1, 2, 5
 # what gives way first where there is little room
 _OPTIONAL = (_RATE, _TIME, _BAR)
-_NAME_CHARACTERS = 18
+_NAME_CHARACTERS = 14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ class _Side(QWidget):
     def __init__(self, name: str, theme: Theme) -> None:
         super().__init__()
         self._name = name
-        self.heading = label("", "heading")
+        self.heading = ElidedLabel("", "heading")
         self.heading.setObjectName(f"hotspots_{name}_heading")
         self.heading.setContentsMargins(12, 4, 12, 4)
         self.rest = label("", "muted")
@@ -118,7 +118,7 @@ class _Side(QWidget):
         self.model = RowsModel(COLUMNS, theme, self)
         self.table = _TimeTable(f"Where the time goes, {name}", self.model)
         self.table.setObjectName(f"hotspots_{name}")
-        self.table.set_widths((_NAME_CHARACTERS, 10, 9, 7, 8, 19), stretch=0)
+        self.table.set_widths((_NAME_CHARACTERS, 7, 9, 7, 8, 19), stretch=0)
         self.table.setItemDelegate(BarDelegate(theme, _BAR, self.table))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
