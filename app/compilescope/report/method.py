@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
+from compilescope.domain.hotspots import is_profiled
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
 from compilescope.domain.verdict import noise_floor_text
@@ -101,7 +102,17 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "Results are compared with eager’s on the same inputs, the same state and the same random numbers, and with a "
         "float64 reference where one can be made.",
         "Break-even is the first call’s cost over the time that a compiled call saves.",
+        *_profile_sentences(comparison.runs),
     ]
+
+
+def _profile_sentences(runs: Sequence[Run]) -> Iterator[str]:
+    if any(map(is_profiled, runs)):
+        yield (
+            "Where the time goes was told by the profiler after all timing, so that it touches no other figure. FLOPs "
+            "are those of matrix products, convolutions and attention, by torch.utils.flop_counter; bytes those of the "
+            "tensors that a kernel reads and writes, each once."
+        )
 
 
 def _what_a_call_is(measured: Sequence[Measures]) -> str:
