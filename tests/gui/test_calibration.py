@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from compilescope import paths
 from compilescope.domain.statistics import NOISE_FLOOR
+from compilescope.engine import calibration
 from compilescope.store import calibrations
 
 
 @pytest.fixture
 def callables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What is calibrated with, as scripts for the fake worker: eager is 0.5 % off itself. A home of its own, too."""
-    folder = tmp_path / "resources" / "calibration"
-    folder.mkdir(parents=True)
+    folder = tmp_path / "callables"
+    folder.mkdir()
     for name in ("small", "large"):
         (folder / f"{name}.py").write_text(json.dumps({"mode": "ok", "compiled_s": 2e-3, "pause": 0.001}))
-    monkeypatch.setattr(paths, "resources", lambda: folder.parent)
+    monkeypatch.setattr(calibration, "scripts", lambda: sorted(folder.glob("*.py")))
     monkeypatch.setattr(calibrations, "place", lambda: tmp_path / "calibrations.json")
     return folder
 
@@ -36,7 +36,7 @@ def test_that_a_calibration_is_told_stored_and_heeded_by_the_next_comparison(des
 
     (found,) = calibrations.calibrations()
     assert NOISE_FLOOR < found.noise_floor < 0.02
-    assert desk.window.messages.text.startswith("Calibrated. Noise floor 1.2 %")
+    assert desk.window.messages.text.startswith("Calibrated. Noise floor 1.6 %")
     assert action.isEnabled()
 
     desk.run_fake("ok", compiled_s=2e-3)

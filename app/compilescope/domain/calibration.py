@@ -12,10 +12,12 @@ from compilescope.domain import units
 from compilescope.domain.events import Environment
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
-from compilescope.domain.statistics import NOISE_FLOOR, student
+from compilescope.domain.statistics import NOISE_FLOOR
 
 # a floor beyond this would hide what people compile for: it is no property of a machine, but of a busy hour
 MOST_NOISE = 0.1
+# Student's two-sided 98 % quantile, for one comparison, two, three …
+_T98 = (31.821, 6.965, 4.541, 3.747, 3.365, 3.143, 2.998, 2.896, 2.821, 2.764, 2.718, 2.681)
 QUIET = "Close other programs, and repeat it; nothing was stored."
 
 
@@ -60,14 +62,15 @@ class Calibration:
     def noise_floor(self) -> float:
         """What a speedup has to differ from 1 by, to be called a difference on this machine.
 
-        Where eager beside itself must be 1, what it is instead is error; 19 of 20 comparisons err by less than this
-        [Student's t over the root mean square of the logarithms]. Never less than the default: few comparisons do not
+        Where eager beside itself must be 1, what it is instead is error; 98 of 100 comparisons err by less than this
+        (Student's t times the root mean square of the logarithms). Never less than the default: few comparisons do not
         show all that processes can differ by.
         """
         squares = [math.log(trial.speedup) ** 2 for trial in self.trials]
         if not squares:
             return NOISE_FLOOR
-        reach = student(len(squares)) * math.sqrt(math.fsum(squares) / len(squares))
+        quantile = _T98[min(len(squares), len(_T98)) - 1]
+        reach = quantile * math.sqrt(math.fsum(squares) / len(squares))
         return max(NOISE_FLOOR, math.expm1(reach))
 
     @property

@@ -126,7 +126,7 @@ def quick_interval(pairs: Pairs) -> Interval | None:
     if len(pairs) < 3:
         return None
     centre, windows = pairs.log_ratio, pairs.windows
-    half = student(len(windows) - 1) * _deviation(windows) / math.sqrt(len(windows))
+    half = _t(len(windows) - 1) * _deviation(windows) / math.sqrt(len(windows))
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
 
@@ -164,7 +164,7 @@ def interval_from(processes: Sequence[Pairs], variances: Sequence[float]) -> Int
     if freedom < 2:
         return None
     ratios = [pairs.log_ratio for pairs in used]
-    widening = (student(freedom) / _Z) ** 2
+    widening = (_t(freedom) / _Z) ** 2
     centre = math.fsum(ratios) / len(ratios)
     widened = [value * widening for value in variances or _variances(used)]
     half = _half_width(ratios, widened, _prior_scale(used, centre))
@@ -255,7 +255,7 @@ def _mixture_quantile(weights: Sequence[float], deviations: Sequence[float]) -> 
     return high
 
 
-def student(freedom: int) -> float:
+def _t(freedom: int) -> float:
     """The two-sided 95 % quantile of Student's distribution."""
     if freedom <= len(_T):
         return _T[max(freedom, 1) - 1]

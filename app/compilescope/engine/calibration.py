@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from compilescope import paths
 from compilescope.domain.workload import Measurement, Workload
 from compilescope.engine.request import RunRequest, default_python
@@ -13,7 +15,6 @@ BUDGET_S = 4.0
 
 def calibration_requests(*, device: str | None = None, python: str = "") -> list[RunRequest]:
     """`device`: None for the first CUDA device, or else the CPU. All have the same budget and share no process."""
-    scripts = sorted((paths.resources() / "calibration").glob("*.py"))
     return [
         RunRequest(
             task="calibrate",
@@ -23,5 +24,10 @@ def calibration_requests(*, device: str | None = None, python: str = "") -> list
             python=python or default_python(),
         )
         for _ in range(REPEATS)
-        for script in scripts
+        for script in scripts()
     ]
+
+
+def scripts() -> list[Path]:
+    """The callables, as model scripts."""
+    return sorted((paths.resources() / "calibration").glob("*.py"))
