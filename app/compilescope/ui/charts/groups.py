@@ -29,6 +29,7 @@ _COLORS = {
     "kernels": (4, 0.0),
     "autotune": (4, 0.5),
     "cudagraphs": (3, 0.0),
+    "first use": (3, 0.5),
 }
 
 
