@@ -120,21 +120,19 @@ def desk(qtbot: Any, tmp_path: Path) -> Iterator[Desk]:
 
 @pytest.fixture
 def open_desk(qtbot: Any, tmp_path: Path) -> Iterator[Callable[[], Desk]]:
-    """Opens windows one after the other, or at once, over one history; what is still open is closed at the end."""
-    opened: list[tuple[Iterator[Desk], Desk]] = []
+    """Opens windows one after the other, or at once, over one history; all are closed at the end."""
+    before = set(QApplication.topLevelWidgets())
+    opened: list[Desk] = []
 
     def open_it() -> Desk:
-        made = _desk(qtbot, tmp_path, FAKE_WORKER)
-        opened.append((made, next(made)))
-        return opened[-1][1]
+        opened.append(Desk(qtbot, tmp_path, FAKE_WORKER))
+        return opened[-1]
 
     yield open_it
-    # all of them first: each looks for threads that were left
-    for _, desk in opened:
-        desk.close()
-    del desk
+    # all of them before any is looked for: charts come late, and those of one window are nothing that another left
     while opened:
-        next(opened.pop()[0], None)
+        _take_away(opened.pop())
+    _await_gone(qtbot, before)
 
 
 @pytest.fixture
@@ -145,13 +143,21 @@ def real_desk(qtbot: Any, tmp_path: Path) -> Iterator[Desk]:
 
 def _desk(qtbot: Any, folder: Path, program: Path | None) -> Iterator[Desk]:
     before = set(QApplication.topLevelWidgets())
-    desk = Desk(qtbot, folder, program)
-    yield desk
+    opened = [Desk(qtbot, folder, program)]
+    yield opened[0]
+    _take_away(opened.pop())
+    _await_gone(qtbot, before)
+
+
+def _take_away(desk: Desk) -> None:
     desk.close()
     assert desk.left() == []
     desk.window.deleteLater()
     desk.parts.deleteLater()
-    del desk
+
+
+def _await_gone(qtbot: Any, before: set[QWidget]) -> None:
+    """Wait until no window is left but those that were there before."""
     left: set[QWidget] = set()
     for _ in range(20):
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
