@@ -63,7 +63,7 @@ class TickList(QWidget):
         return tuple(name for name, tick in self._ticks.items() if tick.isChecked())
 
     def choose(self, names: Iterable[str]) -> None:
-        wanted = set(names)
+        wanted = list(names)
         self.offer([*self._ticks, *(name for name in wanted if name not in self._ticks)])
         for name, tick in self._ticks.items():
             tick.setChecked(name in wanted)

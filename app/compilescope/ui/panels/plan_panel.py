@@ -22,12 +22,13 @@ from compilescope.domain.estimate import rough
 from compilescope.domain.matrix import Row
 from compilescope.ui.panels.table import HEADER_HEIGHT, ROW_HEIGHT
 from compilescope.ui.state import AppState
-from compilescope.ui.widgets import label, plain_tip
+from compilescope.ui.widgets import ElidedLabel, label, plain_tip
 
 COLUMNS = ("Configuration", "Phase", "Precision", "Takes", "Estimated")
 HINT = "Untick a row to skip it. Drag rows, or Alt+Up and Alt+Down, to change their order."
 MOST_ROWS_SHOWN = 8
-LOW, ROWS_SHOWN_LOW = 720, 4
+# with results below it, or in a low window, it gives way and scrolls
+LOW, ROWS_SHOWN_LOW = 720, 3
 _KEY = Qt.ItemDataRole.UserRole
 MOVES = (("Up", -1, "Alt+Up", "Run this row earlier"), ("Down", 1, "Alt+Down", "Run this row later"))
 
@@ -62,7 +63,7 @@ class PlanPanel(QWidget):
             if row.key == current:
                 self._rows.setCurrentItem(item)
         self._is_showing = False
-        self.updateGeometry()
+        self._rows.set_low(bool(self._state.runs))
 
     def _is_wanted(self) -> bool:
         """Before the first run, and again once something else is ticked than what has run."""
@@ -148,9 +149,7 @@ class PlanPanel(QWidget):
         top.setContentsMargins(12, 4, 8, 4)
         top.setSpacing(8)
         top.addWidget(label("Plan", "heading"))
-        hint = label(HINT, "muted")
-        hint.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        top.addWidget(hint, 1)
+        top.addWidget(ElidedLabel(HINT, "muted"), 1)
         for text, step, keys, tip in MOVES:
             top.addWidget(self._move_button(text, step, keys, tip))
         layout = QVBoxLayout(self)
@@ -181,12 +180,14 @@ class _Rows(QTreeWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self._is_low = False
         self.setObjectName("plan")
         self.setAccessibleName("Plan")
         self.setHeaderLabels(COLUMNS)
         self.setRootIsDecorated(False)
         self.setIndentation(4)
         self.setUniformRowHeights(True)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.header().setStretchLastSection(True)
@@ -194,10 +195,15 @@ class _Rows(QTreeWidget):
         self.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
 
+    def set_low(self, is_low: bool) -> None:
+        """Show fewer rows at once, and scroll."""
+        self._is_low = is_low
+        self.updateGeometry()
+
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        most = ROWS_SHOWN_LOW if self.window().height() < LOW else MOST_ROWS_SHOWN
+        most = ROWS_SHOWN_LOW if self._is_low or self.window().height() < LOW else MOST_ROWS_SHOWN
         rows = min(max(self.topLevelItemCount(), 1), most)
         return QSize(300, HEADER_HEIGHT + rows * ROW_HEIGHT + 4)
 
