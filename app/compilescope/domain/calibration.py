@@ -80,7 +80,7 @@ class Calibration:
         if floor <= MOST_NOISE:
             return ""
         load = "" if self.load_average is None else f" (load average up to {self.load_average:.1f})"
-        return f"Eager beside itself differed by up to {units.percent(floor)}{load}: too restless to be calibrated."
+        return f"The noise floor would be {units.percent(floor)}{load}: the machine is too restless to be calibrated."
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
