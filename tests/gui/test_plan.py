@@ -113,7 +113,7 @@ def test_that_the_queue_is_put_in_another_order_while_it_runs(desk: Any) -> None
 def test_that_a_closed_window_resumes_what_waited_in_its_new_order_and_names(open_desk: Any) -> None:
     first = open_desk()
     runs = begin(first, "precision bf16", "precision fp16", mode="hang")
-    first.wait(lambda: bool(first.left()))
+    first.wait(lambda: bool(first.left() and first.state.running))
     first.window.workspace.comparison.hurry_wanted.emit(runs[2].id)
     first.close()
 
