@@ -76,6 +76,20 @@ def test_that_the_work_of_a_call_is_counted_from_its_shapes(training: bool) -> N
     assert product.bytes == 4 * (32 + 8 * 16 + 16 * 32 + 8 * 32)
 
 
+def test_that_single_elements_count_for_nothing() -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(2.0))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.scale * 3
+
+    work = count_work(side(model=Scaled()), inputs())
+
+    assert work.find(("aten::mul", ((8, 16),))).bytes == 2 * 4 * 8 * 16
+
+
 def test_that_an_operator_of_unknown_shapes_has_no_work() -> None:
     found = count_work(side(), inputs()).find(("aten::addmm", ((1,), (2, 2), (2, 2))))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
@@ -40,6 +41,8 @@ class Profiler:
         self._sides = sides
         self._emit = emit
         self._launches: dict[str, Launches] = {}
+        # the profiler's library writes its own starts and stops into the log otherwise, and reads this at its first use
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
     def watch_gpu(self) -> None:
         """The pass that watches kernels alone, and so delays nothing between them."""

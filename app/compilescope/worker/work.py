@@ -90,7 +90,8 @@ def _work(func: Any, name: str, args: Any, kwargs: Any, result: Any) -> Work:
     is_partial = any(word in name for word in PARTIAL)
     return Work(
         flops=flops,
-        bytes=None if is_partial else sum(map(size_of, read + written)),
+        # single elements are few bytes, and calls with and without them look the same in the profiler
+        bytes=None if is_partial else sum(size_of(tensor) for tensor in read + written if tensor.dim()),
         dtype=_dtype(name, read) if flops else None,
     )
 

@@ -142,8 +142,8 @@ def _row(spot: Hotspot, longest: float, token: str) -> TimeRow:
 
 
 def _heading(side: SideTime) -> str:
-    what = "launches" if side.clock == "device" else "operators and kernels"
-    launches = f"{units.count(side.launches)} {what}"
+    one, many = ("launch", "launches") if side.clock == "device" else ("operator or kernel", "operators and kernels")
+    launches = f"{units.count(side.launches)} {one if round(side.launches) == 1 else many}"
     whole = f" of {units.duration(side.whole_s)}" if side.whole_s else ""
     return f"{side.side.capitalize()}: {launches}, {units.duration(side.seconds)}{whole} a call"
 
