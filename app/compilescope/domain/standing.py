@@ -75,7 +75,9 @@ def standing(run: Run, verdict: Verdict | None) -> str:
 
 
 def ending(run: Run) -> str:
-    """How a run that did not finish came to its end: "failed while compiling", "stopped"."""
+    """How a run that did not finish came to its end: "failed while compiling", "stopped", "not run"."""
+    if run.outcome == "stopped" and not run.processes and run.error is None:
+        return "not run"
     word = _OUTCOMES.get(run.outcome or "", "ended")
     when = when_text(run.error.stage) if run.error and run.outcome != "stopped" else ""
     return f"{word} {when}".rstrip()

@@ -27,3 +27,9 @@ def test_that_a_run_that_did_not_finish_says_so_in_plain_words(outcome: str, sta
     run.apply(e.Ended(outcome=outcome, error=e.RunError(stage=stage, type="SetupError", message="It went wrong.")))
 
     assert standing(run, None) == words
+
+
+def test_that_a_run_that_was_skipped_while_it_waited_is_said_not_to_have_run() -> None:
+    run = Run("r", config=Config(), workload=Workload(script="m.py")).apply_all([e.Ended(outcome="stopped")])
+
+    assert standing(run, None) == "not run"
