@@ -142,8 +142,10 @@ class CachePane(RunPane):
         split.addWidget(self._table)
         split.addWidget(self._details)
         self._details.setMinimumHeight(64)
-        split.setSizes([900, 100])
+        # the explanation is what one comes for: it has about as much room as the rows
+        split.setSizes([500, 500])
         split.setStretchFactor(0, 1)
+        split.setStretchFactor(1, 1)
         split.setChildrenCollapsible(False)
         self.places = CachePlaces(self.state)
         self.column.addWidget(self._totals)
@@ -174,8 +176,9 @@ class CachePane(RunPane):
         self._worker.ask(row, lambda: explain(runs, run, row, self._sources(), known))
 
     def _show_explanation(self, row: Lookup, found: Explanation) -> None:
-        key = f"Key {row.event.key}\n\n" if row.event.key else ""
-        self._details.setPlainText(f"{row.name}, compile {row.event.compile_id or '?'}\n{key}{words(row.event, found)}")
+        key = f", key {row.event.key}" if row.event.key else ""
+        head = f"{row.name}, compile {row.event.compile_id or '?'}{key}"
+        self._details.setPlainText(f"{head}\n{words(row.event, found)}")
 
     def _show_problem(self, _row: Lookup, sentence: str) -> None:
         self._asked = None
