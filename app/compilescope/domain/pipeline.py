@@ -56,15 +56,18 @@ def pipeline(run: Run | None, process: ProcessStory | None = None) -> tuple[Step
 
 
 def _with_stop(steps: list[Step]) -> list[Step]:
-    """The last step that was reached did not come to its end; before any, it is the first."""
+    """The last step that was reached did not come to its end; before any, it is the first. None goes on."""
     last = max((i for i, step in enumerate(steps) if step.state in (State.ON, State.DONE)), default=0)
-    return [replace(step, state=State.STOPPED) if i == last else step for i, step in enumerate(steps)]
+    ended = [replace(step, state=State.DONE) if step.state is State.ON else step for step in steps]
+    return [*ended[:last], replace(ended[last], state=State.STOPPED), *ended[last + 1 :]]
 
 
 class SelfTimes:
     """Seconds per group, each second counted once, for the innermost phase that was on.
 
-    Reads each phase once: a strip that asks many times a second must not get slower as a run goes on.
+    What a second thread does while the first one is in a phase (it builds kernels that the first one then waits for)
+    takes no time of its own. Reads each phase once: a strip that asks many times a second must not get slower as a
+    run goes on.
     """
 
     def __init__(self) -> None:
@@ -72,6 +75,8 @@ class SelfTimes:
         self._totals: dict[str, float] = {}
         self._stacks: dict[int | None, list[PhaseRow]] = {}
         self._open: list[tuple[PhaseRow, str | None]] = []
+        # the threads whose phases lie beside another's
+        self._helpers: set[int | None] = set()
 
     def of(self, phases: list[PhaseRow], now: float) -> dict[str, float]:
         """The times as of `now`; `phases` is the list of the last call, grown."""
@@ -79,7 +84,10 @@ class SelfTimes:
             phase = phases[self._read]
             stack = self._stacks.setdefault(phase.thread, [])
             del stack[phase.depth :]
-            self._open.append((phase, stack[-1].group if stack else None))
+            if not stack:
+                self._note_helper(phase)
+            if phase.thread not in self._helpers:
+                self._open.append((phase, stack[-1].group if stack else None))
             stack.append(phase)
             self._read += 1
         ended = [pair for pair in self._open if pair[0].duration_s is not None]
@@ -94,10 +102,22 @@ class SelfTimes:
         """The group of the phase that began last of those that are on."""
         return self._open[-1][0].group if self._open else None
 
+    def _note_helper(self, phase: PhaseRow) -> None:
+        """Whether the thread on which this outermost phase began only helps another one, that is in a phase too."""
+        outermost = [stack[0] for thread, stack in self._stacks.items() if stack and thread not in self._helpers]
+        if any(row.thread != phase.thread and _is_on(row, phase.began) for row in outermost):
+            self._helpers.add(phase.thread)
+        else:
+            self._helpers.discard(phase.thread)
+
 
 def self_times(phases: list[PhaseRow], now: float) -> dict[str, float]:
     """Seconds per group, each second counted once, for the innermost phase that was on."""
     return SelfTimes().of(phases, now)
+
+
+def _is_on(row: PhaseRow, at: float) -> bool:
+    return row.duration_s is None or row.began + row.duration_s > at
 
 
 def _add(totals: dict[str, float], phases: list[tuple[PhaseRow, str | None]], now: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
-from compilescope.domain.pipeline import NAMES, State, pipeline, self_times
+from compilescope.domain.pipeline import NAMES, SelfTimes, State, pipeline, self_times
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Workload
 
@@ -70,6 +70,40 @@ def test_that_a_second_is_counted_for_one_step_only() -> None:
     )
 
     assert self_times(run.processes[0].phases, 5) == {"dynamo": 2.0, "inductor": 3.0}
+
+
+def test_that_kernels_built_beside_the_thread_that_waits_for_them_are_not_counted_twice() -> None:
+    events = [
+        e.Hello(),
+        e.Phase(at=0, name="compile", group="inductor", thread=1),
+        e.Phase(at=2, name="wait", group="kernels", thread=1),
+        e.Phase(at=2.5, name="compile_file", group="kernels", thread=2),
+        e.Phase(at=6.5, name="compile_file", group="kernels", thread=2, state="end", duration_s=4),
+        e.Phase(at=7, name="wait", group="kernels", thread=1, state="end", duration_s=5),
+        e.Phase(at=7, name="compile", group="inductor", thread=1, state="end", duration_s=7),
+        # the backward is compiled on a thread that nobody waits for in a phase
+        e.Phase(at=8, name="backward", group="backward", thread=2),
+        e.Phase(at=9, name="backward", group="backward", thread=2, state="end", duration_s=1),
+    ]
+    whole = run_of(events).processes[0].phases
+
+    assert self_times(whole, 9) == {"inductor": 2.0, "kernels": 5.0, "backward": 1.0}
+
+    reader, run = SelfTimes(), run_of(())
+    for event in events:
+        run.apply(event)
+        live = reader.of(run.processes[0].phases, event.at)
+    assert live == self_times(whole, 9)
+
+
+def test_that_nothing_goes_on_in_a_run_that_was_stopped() -> None:
+    compiling = [*phase("trace", "dynamo", 1, 2), *phase("compile_file", "kernels", 2, 3)]
+    run = run_of([e.Hello(), *stage("load", 0, 1), *stage("compile", 1), *compiling, e.Ended(outcome="stopped")])
+
+    found = states(run)
+
+    assert found["Dynamo"] == "done"
+    assert found["Kernels"] == "stopped"
 
 
 def test_that_a_failure_marks_the_step_that_failed() -> None:
