@@ -77,6 +77,18 @@ def test_that_escape_stops_a_run_that_hangs_and_leaves_no_process(desk: Any) -> 
     assert desk.window.workspace.answer.answer.title == "Stopped"
 
 
+def test_that_the_clock_of_a_run_stands_below_the_button_that_stops_it(desk: Any) -> None:
+    desk.window.resize(1920, 1080)
+    desk.run_fake("hang")
+    stop = desk.child(QPushButton, "stop_button")
+    desk.wait(stop.isVisible)
+    page = stop.parentWidget()
+    desk.qtbot.wait(50)
+
+    assert page.height() >= page.sizeHint().height()
+    assert not desk.window.script_panel.findChild(QPushButton, "open_button").isEnabled()
+
+
 def test_that_what_waits_behind_a_stopped_run_is_stopped_too(desk: Any) -> None:
     desk.window.open_script(desk.script("hang"))
     click_chip(desk, "fullgraph on")

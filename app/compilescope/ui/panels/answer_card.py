@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QMargins, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
@@ -18,6 +18,7 @@ from compilescope.ui.widgets import ElidedLabel, Paragraph, button, label, plain
 
 TEXT_LINES = 3
 WORDS_APART = 3
+MARGINS = QMargins(14, 9, 12, 7)
 # the height of a window in which every line counts
 LOW = 720
 CLOCK_MS = 1000
@@ -88,13 +89,16 @@ class AnswerCard(QFrame):
         self._snippet.setMinimumWidth(min(width, 380, max(self.width() * 2 // 5, 120)))
         if self._state.is_busy:
             lines = max(lines, self._lines)
+        words = self._title.sizeHint().height() + WORDS_APART + lines * spacing
+        beside = self._actions.currentWidget() if self._answer.action else None
+        # the style's border is known only once the card has been styled
+        frame = self.contentsMargins() + MARGINS
+        height = max(words, beside.sizeHint().height() if beside else 0) + frame.top() + frame.bottom()
         if lines != self._lines:
             self._lines = lines
             self._text.setFixedHeight(lines * spacing)
-            words = self._title.sizeHint().height() + WORDS_APART + lines * spacing
-            beside = self._actions.currentWidget() if self._answer.action else None
-            height = max(words, beside.sizeHint().height() if beside else 0)
-            self.setFixedHeight(height + self._margins)
+        if height != self.minimumHeight():
+            self.setFixedHeight(height)
 
     def _follow_activity(self) -> None:
         if self._state.is_busy and not self._clock.isActive():
@@ -122,8 +126,7 @@ class AnswerCard(QFrame):
         words.addWidget(self._text)
         words.addStretch(1)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(14, 10, 12, 8)
-        self._margins = 10 + 8 + 2 * self.frameWidth()
+        layout.setContentsMargins(MARGINS)
         layout.setSpacing(14)
         layout.addLayout(words, 1)
         layout.addWidget(self._actions)

@@ -45,6 +45,7 @@ class ScriptPanel(QWidget):
         self._details.setVisible(script is not None)
         self._show_entries(self._entries())
         self._show_inputs()
+        self._open.setEnabled(not self._state.is_busy)
         self._inspect.setEnabled(self._state.is_idle)
         self._inspect.setText("Inspecting…" if self._state.is_inspecting else "Inspect")
 
@@ -97,6 +98,7 @@ class ScriptPanel(QWidget):
         self._name = ElidedLabel("", "heading", Qt.TextElideMode.ElideMiddle)
         self._folder = ElidedLabel("", "muted", Qt.TextElideMode.ElideMiddle)
         self._open = button("Open…")
+        self._open.setObjectName("open_button")
         self._open.setAccessibleName("Open a model script")
         self._open.clicked.connect(self.open_wanted)
         words = QVBoxLayout()
