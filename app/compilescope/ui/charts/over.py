@@ -18,7 +18,7 @@ from compilescope.ui.charts.lines import Drawing, Line, Lines, Spot
 from compilescope.ui.charts.ticks import ticks
 from compilescope.ui.theme import Theme
 
-_NOT_TIMED = "Cumulative time stands here once the configuration has been timed and its first call is known."
+_NOT_TIMED = "Cumulative time stands here once the first call is known, and enough calls are timed to tell a speedup."
 _NEVER = "No crossing to draw: compiling is not shown to save time here, so it never pays for its first call."
 _ONE_SIZE = "One set of input sizes was timed; `compilescope bench --inputs x=8,128;16,128` times several."
 _MOST_TICKS = 6

@@ -20,7 +20,7 @@ from compilescope.ui.charts.painted import Painted
 from compilescope.ui.charts.ticks import ticks
 from compilescope.ui.theme import Theme
 
-_NOTHING = "Speedups stand here as soon as a configuration has been timed."
+_NOTHING = "Speedups stand here once a configuration has enough timed calls to tell one."
 _GAP, _AXIS, _LABEL_SHARE = 10, 22, 0.3
 
 
