@@ -15,7 +15,7 @@ from compilescope.domain.config import Config
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Workload
 from compilescope.ui.compiler.kernels import KernelRow, kernel_rows, launches_sentence
-from compilescope.ui.panels.breaks_pane import BreaksPane
+from compilescope.ui.panels.breaks_pane import BreaksPane, empty_text
 from compilescope.ui.selection import Selection
 from compilescope.ui.state import AppState
 from compilescope.ui.theme import Scheme, Theme
@@ -73,3 +73,14 @@ def test_that_the_break_that_is_selected_says_what_it_costs(qtbot: Any) -> None:
     assert explanation is not None
     assert "What it costs\n•  A call that comes here leaves compiled code" in explanation.toPlainText()
     assert "5 compiled pieces" in explanation.toPlainText()
+
+
+def test_that_a_run_that_fullgraph_ended_is_not_said_to_have_no_break() -> None:
+    run = Run("r", config=Config(fullgraph=True), workload=Workload(script="/m.py"))
+    run.apply(e.Hello())
+    assert empty_text(run) == "No graph breaks so far."
+
+    error = e.RunError(stage="compile", type="Unsupported", message="Data-dependent branching")
+    run.apply(e.Ended(outcome="failed", error=error))
+
+    assert empty_text(run).startswith("With fullgraph a graph break is an error")

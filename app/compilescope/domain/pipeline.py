@@ -205,11 +205,11 @@ def _compiler(run: Run, story: ProcessStory) -> list[Step]:
 
 
 def _with_failure(steps: list[Step]) -> list[Step]:
-    """The last step that was reached is the one that failed."""
+    """The last step that was reached is the one that failed; nobody knows of a later one whether it would be used."""
     reached = [index for index, step in enumerate(steps) if step.state in (State.ON, State.DONE)]
     last = reached[-1] if reached else 0
     steps[last] = Step(name=steps[last].name, state=State.FAILED, duration_s=steps[last].duration_s)
-    return steps
+    return [*steps[: last + 1], *(replace(step, detail=step.detail or "not reached") for step in steps[last + 1 :])]
 
 
 def _detail(name: str, run: Run, story: ProcessStory) -> str:

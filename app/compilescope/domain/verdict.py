@@ -76,6 +76,11 @@ def is_settled(speedup: Interval | None) -> bool:
     return speedup is not None and speedup.half_width <= TOO_NOISY
 
 
+def is_undecided(speedup: Interval) -> bool:
+    """Whether it may be faster and may be not, and more measuring could tell: neither "pays" nor "never pays" holds."""
+    return speedup.high > 1 and not is_settled(speedup)
+
+
 def interval_text(interval: Interval | None) -> str:
     """A speedup as people read it: "1.84× ± 0.02"."""
     if interval is None:

@@ -13,7 +13,7 @@ from compilescope.domain.comparison import Comparison, break_even_text, interval
 from compilescope.domain.faults import HINT
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import GraphBreakRow, Run
-from compilescope.domain.verdict import judge, judge_with_fault
+from compilescope.domain.verdict import is_undecided, judge, judge_with_fault
 from compilescope.report import figures
 from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table, Tone
 from compilescope.report.columns import verdict_word
@@ -156,7 +156,8 @@ def _timing_facts(measures: Measures) -> Iterator[tuple[str, str]]:
     yield "Compiled, median", units.duration(measures.compiled.median if measures.compiled else None)
     if measures.speedup is not None:
         yield "Speedup", interval_text(measures.speedup)
-        yield "Break-even, cold", break_even_text(measures.cold_break_even)
+        is_open = measures.cold_break_even is None and is_undecided(measures.speedup)
+        yield "Break-even, cold", "too noisy to tell" if is_open else break_even_text(measures.cold_break_even)
     for side, found in (("Eager", measures.eager_latency), ("Compiled", measures.compiled_latency)):
         if found:
             text = f"{units.duration(found.median)}, 95th percentile {units.duration(found.p95)}"

@@ -116,6 +116,19 @@ def test_that_a_failure_marks_the_step_that_failed() -> None:
     assert found["Dynamo"] == "waiting"
 
 
+def test_that_what_lies_behind_a_failure_of_the_compiler_was_not_reached() -> None:
+    error = e.RunError(stage="compile", type="Unsupported", message="Data-dependent branching")
+    run = run_of(
+        [e.Hello(), *stage("compile", 0, 1), *phase("trace", "dynamo", 0, 1), e.Ended(outcome="failed", error=error)]
+    )
+
+    steps = {step.name: step for step in pipeline(run)}
+
+    assert steps["Dynamo"].state is State.FAILED
+    assert steps["Kernels"].detail == "not reached"
+    assert steps["CUDA graphs"].detail == "not on a CPU"
+
+
 def test_that_a_compiler_that_did_nothing_shows_its_steps_as_not_used() -> None:
     run = run_of(
         [

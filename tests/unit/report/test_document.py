@@ -318,3 +318,16 @@ def test_that_a_profiled_configuration_says_where_its_time_goes() -> None:
     assert "Where the time goes" in said
     assert any("180 kernels on the GPU in eager and 30 compiled" in text for text in said)
     assert "triton_poi_fused_addmm_gelu_view_3" in said and "742 TFLOP/s, 75.0 %" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({"noise": 0.8, "blocks": 20, "speedup": 1.0}, "too noisy to tell"), ({"speedup": 0.9}, "never")],
+)
+def test_that_compiling_never_pays_is_said_only_where_that_was_shown(
+    make_run: Callable[..., Run], options: dict[str, float], expected: str
+) -> None:
+    document = build_document(Comparison(id="c", created=0.0, runs=[make_run("a", **options)]))
+
+    facts = [block for page in document.sections for block in page.blocks if isinstance(block, blocks.Facts)]
+    assert [value for block in facts for name, value in block.rows if name == "Break-even, cold"] == [expected]

@@ -21,7 +21,7 @@ from compilescope.domain.advice.rule import (
     places_of,
 )
 from compilescope.domain.measures import measure
-from compilescope.domain.verdict import is_settled
+from compilescope.domain.verdict import is_undecided
 
 AMPERE = (8, 0)
 # a short job is over before this
@@ -135,7 +135,7 @@ def never_pays(case: Case) -> Iterator[Advice]:
         return
     found = measures.cold_break_even
     is_faster = statistics.difference(measures.speedup, case.noise_floor) == "faster"
-    if not is_faster and not is_settled(measures.speedup) and measures.speedup.high > 1:
+    if not is_faster and is_undecided(measures.speedup):
         return  # too noisy to say so
     if found is None or not is_faster:
         yield Advice(

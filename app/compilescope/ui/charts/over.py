@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from PySide6.QtWidgets import QWidget
 
 from compilescope.domain import units
-from compilescope.domain.measures import ShapeMeasures
+from compilescope.domain.measures import Measures, ShapeMeasures
+from compilescope.domain.verdict import is_undecided
 from compilescope.report.blocks import CostChart, CostLine
 from compilescope.report.figures import cost_chart
 from compilescope.ui.charts.chart import Chart
@@ -20,7 +21,9 @@ from compilescope.ui.theme import Theme
 
 _NOT_TIMED = "Cumulative time stands here once the first call is known, and enough calls are timed to tell a speedup."
 _NEVER = "No crossing to draw: compiling is not shown to save time here, so it never pays for its first call."
+_UNDECIDED = "No crossing to draw: the times are too noisy to tell whether compiling saves any."
 _ONE_SIZE = "One set of input sizes was timed; `compilescope bench --inputs x=8,128;16,128` times several."
+_NO_SIZES = "Times stand here once several sets of input sizes have been timed."
 _MOST_TICKS = 6
 
 
@@ -39,8 +42,7 @@ class CumulativeChart(Chart):
         measures = shown.measures if shown else None
         found = cost_chart(measures) if measures else None
         if found is None:
-            is_known = measures is not None and measures.speedup and measures.cold_first_call_s is not None
-            self.show_empty(_NEVER if is_known else _NOT_TIMED)
+            self.show_empty(_why_no_crossing(measures))
             return
         spots = _crossings(found)
         for name, key in self._keys.items():
@@ -60,6 +62,12 @@ class CumulativeChart(Chart):
         for name, key in self._keys.items():
             key.swatch.set_color(getattr(self.theme.tokens, _TOKENS[name]))
         self._lines.update()
+
+
+def _why_no_crossing(measures: Measures | None) -> str:
+    if measures is None or measures.speedup is None or measures.cold_first_call_s is None:
+        return _NOT_TIMED
+    return _UNDECIDED if is_undecided(measures.speedup) else _NEVER
 
 
 _TOKENS = {"eager": "eager", "cold cache": "compiled", "warm cache": "good"}
@@ -106,7 +114,7 @@ class ShapesChart(Chart):
     def show_runs(self, _rows: Sequence[Charted], shown: Charted | None) -> None:
         shapes = shown.measures.shapes if shown else ()
         if not shapes:
-            self.show_empty(_ONE_SIZE)
+            self.show_empty(_ONE_SIZE if shown and shown.measures.compiled else _NO_SIZES)
             return
         # every size has its place: products of sizes would press most of them into a corner
         places = {shape.shape: float(number) + 0.5 for number, shape in enumerate(shapes)}

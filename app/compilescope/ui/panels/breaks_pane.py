@@ -194,4 +194,6 @@ def empty_text(run: Run | None) -> str:
         return f"No graph breaks: {run.label} was captured in {units.plural(run.story.graphs, 'graph')}."
     if run.story.has_compiled:
         return "No graph breaks, but no graph either: the compiler skipped the model."
-    return "No graph breaks so far."
+    if run.is_over and run.error and run.error.stage == "compile" and run.config.fullgraph:
+        return "With fullgraph a graph break is an error: Timing tells what ended this run."
+    return "None was seen before the run ended." if run.is_over else "No graph breaks so far."

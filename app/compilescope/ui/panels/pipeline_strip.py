@@ -203,8 +203,8 @@ def _clock(seconds: float) -> str:
 
 
 def _spoken(step: Step) -> str:
-    words = {State.ON: "in progress", State.ABSENT: "not used"}
-    parts = [words.get(step.state, step.state.value)]
+    words = {State.ON: "in progress", State.ABSENT: "" if step.detail else "not used"}
+    parts = [word] if (word := words.get(step.state, step.state.value)) else []
     if step.duration_s is not None and step.state is not State.ABSENT:
         parts.append(units.duration(step.duration_s))
     if step.detail:
