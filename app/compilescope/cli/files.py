@@ -21,6 +21,7 @@ WRITERS: Mapping[str, Callable[[dict[str, Any], str], None]] = {
     "csv": tables.write_csv,
     "markdown": tables.write_markdown,
 }
+READ = ("script", "path")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,7 @@ class Files:
         paths = {kind: path for kind in FILES if (path := getattr(arguments, kind))}
         for path in paths.values():
             check_writable(Path(path))
+        check_apart(arguments)
         if "pdf" in paths:
             _check_pdf()
         return cls(paths=paths, page=arguments.page)
@@ -72,6 +74,21 @@ def check_writable(path: Path) -> None:
     folder = path.absolute().parent
     if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise UsageError(f"{path} cannot be written.", hint="Choose a file in a folder that you can write to.")
+
+
+def check_apart(arguments: argparse.Namespace) -> None:
+    """No two results in one file, and none over what is read: one of both would be lost."""
+    taken: dict[Path, str] = {}
+    for name in (*READ, *FILES, "log"):
+        given = getattr(arguments, name, None)
+        # a device such as /dev/null may be given twice, and a folder holds nothing that is written here
+        if not given or (Path(given).exists() and not Path(given).is_file()):
+            continue
+        first = taken.setdefault(Path(given).resolve(), name)
+        if first != name and first in READ:
+            raise UsageError(f"--{name} would write over {given}, which is read.", hint="Choose another file.")
+        if first != name:
+            raise UsageError(f"--{first} and --{name} are the same file, {given}.", hint="Give each its own.")
 
 
 def _check_pdf() -> None:

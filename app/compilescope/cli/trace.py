@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from compilescope.cli.files import check_writable
+from compilescope.cli.files import check_apart, check_writable
 from compilescope.domain import cacheledger, units
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.domain.savedtraces import Progress, SavedTrace, read_saved, saved_json
@@ -20,6 +20,7 @@ def trace(arguments: argparse.Namespace) -> int:
     """Returns 0 where everything could be read, 1 where a file of a folder could not."""
     if arguments.json:
         check_writable(Path(arguments.json))
+        check_apart(arguments)
     found = read_saved(arguments.path, _show if sys.stderr.isatty() else None)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
