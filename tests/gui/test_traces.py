@@ -45,6 +45,14 @@ def test_that_a_trace_in_which_nothing_was_compiled_is_the_loudest_thing(desk: A
     assert (answer.tone, answer.title) == ("bad", "Not compiled: no graph was captured in lstm_not_compiled.log.gz")
 
 
+def test_that_a_second_trace_takes_the_place_of_the_first_in_every_pane(desk: Any) -> None:
+    opened(desk, transcript("graph_break_and_recompile"))
+    opened(desk, transcript("lstm_not_compiled"))
+
+    assert [row[0] for row in desk.cells("graph_breaks")] == ["lstm_not_compiled.py:7"]
+    assert desk.cells("recompiles") == []
+
+
 def test_that_a_folder_of_ranks_is_a_row_each(desk: Any, tmp_path: Path) -> None:
     folder = tmp_path / "ranks"
     folder.mkdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -97,7 +98,8 @@ def saved_json(found: SavedTrace) -> dict[str, Any]:
 
 
 def _empty_run(file: Path, number: int) -> Run:
-    run = Run(f"trace-{number}", config=Config(), workload=Workload(script=str(file)), label=file.name)
+    # an id of its own each time, as runs have: by it panes know that what they show is another run's
+    run = Run(f"trace-{number}-{uuid.uuid4().hex[:8]}", config=Config(), workload=Workload(script=str(file)), label=file.name)
     run.is_trace = True
     run.apply(e.Hello())
     return run
