@@ -139,6 +139,18 @@ def test_that_only_what_became_worse_breaks_a_baseline(stored: Comparison, capsy
     assert any("default: new graph break at encoder.py:17" in line for line in lines)
 
 
+def test_that_a_baseline_with_none_of_these_runs_is_not_held(
+    stored: Comparison, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = comparison_json(stored)
+
+    assert not is_held(now, now | {"runs": []}, "main.json")
+
+    err = capsys.readouterr().err
+    assert "nothing could be compared with main.json" in err
+    assert "nothing has become worse" not in err
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema": 2, "runs": []}'])
 def test_that_a_file_that_is_no_baseline_is_refused_before_anything_runs(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

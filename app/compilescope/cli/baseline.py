@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compilescope.domain.baseline import checked_baseline, differences, regressions
+from compilescope.domain.baseline import checked_baseline, differences, is_comparable, regressions
 from compilescope.domain.errors import UsageError
 
 
@@ -26,9 +26,19 @@ def read_baseline(name: str) -> Mapping[str, Any]:
 
 
 def is_held(result: Mapping[str, Any], baseline: Mapping[str, Any], name: str) -> bool:
-    """Whether nothing has become worse; what has, is told on stderr, a line each."""
+    """Whether nothing has become worse; what has, is told on stderr, a line each.
+
+    A baseline with none of these runs is not held: a guard that compares nothing would let everything pass.
+    """
     for sentence in differences(result, baseline):
         print(f"compilescope: note: {sentence}", file=sys.stderr)
+    if not is_comparable(result, baseline):
+        print(
+            f"compilescope: nothing could be compared with {name}, so it is not held: it has no run of this script\n"
+            "  with the same entry, configuration and input sizes. Make a new baseline with `bench --json FILE`.",
+            file=sys.stderr,
+        )
+        return False
     found = regressions(result, baseline)
     for sentence in found:
         print(f"compilescope: worse than {name}: {sentence}", file=sys.stderr)

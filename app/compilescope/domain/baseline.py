@@ -53,6 +53,11 @@ def differences(results: Row, baseline: Row) -> list[str]:
     return found
 
 
+def is_comparable(results: Row, baseline: Row) -> bool:
+    """Whether the baseline holds any run of the same script, configuration and inputs."""
+    return any(True for _ in _pairs(results, baseline))
+
+
 def checked_baseline(value: object, name: str) -> Row:
     """The value of a baseline file, if it is one."""
     if not isinstance(value, dict) or not isinstance(value.get("runs"), list) or value.get("schema") != 1:
