@@ -99,7 +99,9 @@ def saved_json(found: SavedTrace) -> dict[str, Any]:
 
 def _empty_run(file: Path, number: int) -> Run:
     # an id of its own each time, as runs have: by it panes know that what they show is another run's
-    run = Run(f"trace-{number}-{uuid.uuid4().hex[:8]}", config=Config(), workload=Workload(script=str(file)), label=file.name)
+    run = Run(
+        f"trace-{number}-{uuid.uuid4().hex[:8]}", config=Config(), workload=Workload(script=str(file)), label=file.name
+    )
     run.is_trace = True
     run.apply(e.Hello())
     return run
