@@ -44,7 +44,11 @@ class RunFolders:
 
     def pack(self, run_id: str) -> None:
         """Compress what a run that is over has written; readers of traces take both. Its files keep their names."""
-        for file in list((self._root / run_id).glob("*.log")):
+        try:
+            files = list((self._root / run_id).glob("*.log"))
+        except OSError:  # the folder could not be made, and the run has told so; the next run is still to come
+            return
+        for file in files:
             with contextlib.suppress(OSError):  # a full disk: it stays as it is
                 _pack(file)
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from compilescope.domain.trace import read_text
 from compilescope.engine.run_folders import RunFolders, sweep
 
@@ -82,3 +84,12 @@ def test_that_a_packed_trace_takes_less_and_reads_the_same(tmp_path: Path) -> No
     assert read_text(file, 12, 12) == "the payload"
     assert [item.name for item in file.parent.iterdir() if item.suffix == ".part"] == []
     folders.close()
+
+
+def test_that_a_run_whose_folder_could_not_be_made_leaves_nothing_to_pack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("COMPILESCOPE_HOME", str(tmp_path / "file" / "home"))
+
+    RunFolders().pack("run")  # an error would end the thread on which the next run is to begin
