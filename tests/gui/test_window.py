@@ -211,6 +211,20 @@ def _is_part_of_another(widget: QWidget, desk_window: QWidget) -> bool:
     return is_popup or widget.objectName().startswith("qt_") or widget.focusProxy() is not None
 
 
+def test_that_tab_reaches_every_kind_of_option(desk: Any, qapp: Any) -> None:
+    desk.window.open_script(desk.script("ok"))
+    desk.window.activateWindow()
+    desk.wait(lambda: qapp.focusWidget() is not None)
+    names: set[str] = set()
+
+    for _ in range(60):
+        qapp.focusWidget().focusNextChild()
+        names.add(qapp.focusWidget().accessibleName() or qapp.focusWidget().objectName())
+
+    wanted = {"Mode default", "dynamic auto", "Backend inductor", "Device", "precision fp32"}
+    assert wanted <= names, names
+
+
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
 def test_that_the_theme_can_be_switched_while_the_window_is_open(desk: Any, qapp: Any, scheme: Scheme) -> None:
     desk.parts.theme.set_scheme(scheme)

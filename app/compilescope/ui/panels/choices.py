@@ -88,8 +88,6 @@ class TickList(QWidget):
             row, column = divmod(number, self._columns)
             self._layout.addWidget(tick, 2 * row, column)
             self._layout.addWidget(note, 2 * row + 1, column)
-        if names:
-            self.setFocusProxy(self._ticks[names[0]])
         if set(self.chosen) != before:
             self.changed.emit()
 
