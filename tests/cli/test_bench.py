@@ -162,6 +162,17 @@ def test_that_doctor_says_that_torch_is_not_there(command_line: Any) -> None:
     assert "Nothing can be compiled" in found.stdout
 
 
+def test_that_a_fault_that_the_worker_found_is_told_without_its_own_frames(command_line: Any) -> None:
+    bare = command_line.script('#!/bin/sh\nexec /usr/bin/env python3 -S -I "$@"\n', "python")
+    bare.chmod(0o755)
+
+    found = command_line.run("bench", command_line.script(model()), "--python", bare)
+
+    assert found.returncode == 1
+    assert "torch is not installed" in found.stdout
+    assert "Traceback" not in found.stdout + found.stderr
+
+
 def test_that_folders_that_cannot_be_made_are_a_sentence(command_line: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILESCOPE_HOME", "/proc/nowhere")
 

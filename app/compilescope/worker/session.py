@@ -46,7 +46,10 @@ class Session:
     def _fail(self, error: BaseException) -> int:
         if self._is_interrupted:
             return INTERRUPTED
-        traceback.print_exception(error)
+        if isinstance(error, WorkerError) and error.__cause__ is None:
+            print(error.message, file=sys.stderr)  # found here, so that no frame says more than the sentence
+        else:
+            traceback.print_exception(error)
         script = self.job.workload.script if self.job.workload else None
         self.channel.emit(Failure(error=errors.describe(error, self.stage, script)))
         return 1
