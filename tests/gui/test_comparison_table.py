@@ -180,5 +180,5 @@ def test_that_columns_left_out_of_a_narrow_window_come_back_in_a_wider_one(desk:
     desk.window.resize(1280, 800)
 
     desk.wait(lambda: not table.isColumnHidden(FIRST_CALL))
-    desk.window.resize(1920, 1080)
+    desk.window.resize(2560, 1080)
     desk.wait(lambda: not any(table.isColumnHidden(column) for column in range(len(COLUMNS))))

@@ -4,6 +4,7 @@ Spawned children of the script import this too; there it only helps to find a sc
 """
 
 import os
+import signal
 import sys
 
 HIGH_FD = 600
@@ -62,6 +63,8 @@ def _drop_own_folder() -> None:
 
 
 def _main() -> None:
+    # a shell that starts the app in the background has it ignore SIGINT, which is how a stop arrives
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         _serve()
     except KeyboardInterrupt:
