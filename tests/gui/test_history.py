@@ -93,6 +93,26 @@ def test_that_a_reopened_comparison_shows_the_script_as_it_was(desk: Any) -> Non
     assert desk.window.workspace.source.toPlainText() == text
 
 
+def test_that_a_reopened_comparison_brings_its_options_back(desk: Any) -> None:
+    run_two(desk)
+    made = desk.state.selection
+    click_chip(desk, "dynamic on")
+    click_chip(desk, "precision bf16")
+    desk.window.options._budget.setValue(7.0)
+    show_history(desk)
+    select(desk, "history", 0)
+
+    press(desk, "Open")
+
+    desk.wait(lambda: desk.state.selection.dynamics == made.dynamics)
+    chips = desk.window.options.findChildren(QToolButton)
+    ticked = {chip.accessibleName() for chip in chips if chip.isCheckable() and chip.isChecked()}
+    assert {"dynamic auto", "dynamic on", "precision fp32"} <= ticked and "precision bf16" not in ticked
+    now = desk.state.selection
+    assert (now.precisions, now.budget_s, now.device) == (("fp32",), made.budget_s, desk.state.runs[0].workload.device)
+    assert [row.key for row in now.planned(desk.state.script)] == [row.key for row in made.planned(desk.state.script)]
+
+
 def test_that_the_history_is_searched_while_typing(desk: Any) -> None:
     run_two(desk)
     show_history(desk)

@@ -39,6 +39,7 @@ __all__ = [
     "relative",
 ]
 
+LEAVE_IT, NO_ANSWER = "Leave it eager", "No answer yet"
 LONG_JOB_S, MINUTE_S = 36_000.0, 60.0
 MOST_NAMED = 4
 # of two configurations that measure alike, the one with fewer ways to go wrong
@@ -175,13 +176,15 @@ def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
         return "Nothing can be recommended, since no run finished."
     is_open = any(verdict.kind == "no_difference" and not is_settled(measure(run).speedup) for run, verdict in known)
     rest = " A longer measurement, or a quieter machine, could still tell otherwise." if is_open else ""
+    # what the noise may hide is no reason to leave it
+    head = NO_ANSWER if is_open else LEAVE_IT
     if len(known) == 1:
-        return f"Leave it eager. {_named(known)}{rest}"
+        return f"{head}. {_named(known)}{rest}"
     if len(known) <= MOST_NAMED:
-        return f"Leave it eager: no configuration was shown to be faster. {_named(known)}{rest}"
+        return f"{head}: no configuration was shown to be faster. {_named(known)}{rest}"
     counts = Counter(verdict.kind for _, verdict in known)
     listed = ", ".join(f"{counts[kind]} {kind.replace('_', ' ')}" for kind in KINDS if counts[kind])
-    return f"Leave it eager: of {len(known)} configurations none was shown to be faster ({listed}).{rest}"
+    return f"{head}: of {len(known)} configurations none was shown to be faster ({listed}).{rest}"
 
 
 def _named(known: Sequence[tuple[Run, Verdict]]) -> str:

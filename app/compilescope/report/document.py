@@ -11,7 +11,7 @@ import compilescope
 from compilescope.domain import events as e
 from compilescope.domain import units
 from compilescope.domain.advice import advise
-from compilescope.domain.comparison import Comparison, Recommendation, recommend
+from compilescope.domain.comparison import LEAVE_IT, NO_ANSWER, Comparison, Recommendation, recommend
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement
@@ -142,14 +142,15 @@ def _question(runs: Sequence[Run]) -> str:
 
 def _answer(comparison: Comparison, found: Recommendation | None) -> Card:
     if found is None:
-        return Card(title="No answer yet", text="No configuration has run to its end.", tone="muted")
+        return Card(title=NO_ANSWER, text="No configuration has run to its end.", tone="muted")
     run = next((run for run in comparison.runs if run.id == found.run_id), None)
     if run is None and all(run.outcome != "finished" for run in comparison.runs):
         return Card(title="Nothing can be recommended", text="No configuration has run to its end.", tone="muted")
     if run is None:
         # eager is an answer, and that nothing could be told is another one
-        title = "Leave it eager" if found.summary.startswith("Leave it eager") else "Nothing can be recommended"
-        return Card(title=title, text=_reason(found.summary), tone="muted")
+        title = next((head for head in (LEAVE_IT, NO_ANSWER) if found.summary.startswith(head)), "")
+        reason = shortened(_without(found.summary, title), REASON_CHARACTERS)
+        return Card(title=title or "Nothing can be recommended", text=reason, tone="muted")
     return Card(
         title=f"Use {names(comparison.runs)[run.id]}",
         text=_without(found.summary, f"Use {run.label}"),
@@ -157,11 +158,6 @@ def _answer(comparison: Comparison, found: Recommendation | None) -> Card:
         points=[shortened(point) for point in (*_costs(measure(run)), *found.caveats)],
         tone="good",
     )
-
-
-def _reason(summary: str) -> str:
-    """Why to leave it eager; of many configurations, as many as a first page holds."""
-    return shortened(_without(summary, "Leave it eager"), REASON_CHARACTERS)
 
 
 def _without(summary: str, start: str) -> str:

@@ -19,6 +19,7 @@ from compilescope.engine.request import RunRequest, default_python
 from compilescope.recording import RecordedFeed, sweep_runs
 from compilescope.ui.background import Background
 from compilescope.ui.findings import Findings
+from compilescope.ui.selection import selection_of
 from compilescope.ui.session import Session
 from compilescope.ui.state import BUSY, AppState
 
@@ -203,8 +204,13 @@ class HistoryCommands(QObject):
         if not comparison.runs:
             self.failed.emit("This comparison has no run that told anything.", "Resume it, or delete it.")
             return
-        self._state.show_stored(comparison, source=stored.source, measurement=stored.measurement)
+        self._show_whole(comparison, stored)
         self.opened.emit(stored)
+
+    def _show_whole(self, comparison: Comparison, stored: Stored) -> None:
+        """With the options that made it: Run then measures what is shown, and nothing that was ticked before."""
+        self._state.show_stored(comparison, source=stored.source, measurement=stored.measurement)
+        self._state.set_selection(selection_of(comparison.runs, stored.measurement, self._state.selection))
 
     def _resume(self, unfinished: Unfinished, stored: Stored) -> None:
         again = {request.id for request in unfinished.requests}
@@ -216,7 +222,7 @@ class HistoryCommands(QObject):
             runs=runs,
             noise_floor=stored.comparison.noise_floor,
         )
-        self._state.show_stored(comparison, source=stored.source, measurement=stored.measurement)
+        self._show_whole(comparison, stored)
         self._session.resume([_request(row) for row in unfinished.requests])
         self.opened.emit(stored)
 

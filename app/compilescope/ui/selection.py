@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from compilescope.domain import units
 from compilescope.domain.config import Choices, Config, Scope
 from compilescope.domain.estimate import Earlier, Estimate, estimate, rough, total_s
 from compilescope.domain.matrix import Row, matrix
+from compilescope.domain.run import Run
 from compilescope.domain.workload import GradMode, Measurement, Phase, Precision, Workload
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,3 +110,41 @@ class Selection:
         if all(row.key in self.skipped for row in self.rows(None)):
             return "Tick at least one row of the plan."
         return ""
+
+
+def selection_of(runs: Sequence[Run], measurement: Measurement | None, current: Selection) -> Selection:
+    """What to tick so that these runs would be made again; what they do not tell stays as it is.
+
+    Options of Inductor's own cannot be ticked: a configuration with them is asked for without.
+    """
+    first = runs[0].workload
+    modes = _each(run.config.mode or "default" for run in runs if run.config.backend == "inductor")
+    devices = _each(run.workload.device for run in runs)
+    found = replace(
+        current,
+        entry=first.entry,
+        modes=modes or current.modes,
+        dynamics=_each(run.config.dynamic for run in runs),
+        fullgraphs=_each(run.config.fullgraph for run in runs),
+        backends=_each(run.config.backend for run in runs),
+        device=first.device,
+        cards=tuple(device for device in devices if device) if len(devices) > 1 else (),
+        phases=_each(run.workload.phase for run in runs),
+        precisions=_each(run.workload.precision for run in runs),
+        train_mode=any(run.workload.train_mode for run in runs),
+        budget_s=measurement.budget_s if measurement else current.budget_s,
+        l2_flush=measurement.l2_flush if measurement else current.l2_flush,
+        arguments=tuple(first.arguments),
+        scopes=_each(run.config.scope for run in runs if run.workload.phase == "training") or ("model",),
+        grad_mode=first.grad_mode,
+        threads=first.threads,
+        skipped=frozenset(),
+    )
+    made = _each(Row(config=run.config, workload=run.workload, label="").key for run in runs)
+    left_out = {row.key for row in found.rows(None)} - set(made)
+    return replace(found, order=made, skipped=frozenset(left_out))
+
+
+def _each(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Every value once, in the order in which they came."""
+    return tuple(dict.fromkeys(values))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QSpinBox, QVBoxLayout, QWidget
@@ -44,6 +45,7 @@ class AdvancedOptions(QWidget):
         say(self._l2_note, l2_flush_note(self._state.selection.device or first))
 
     def _show(self, selection: Selection) -> None:
+        self._shown = _own(selection)
         say(self._arguments_note, "")
         self._python.setText(selection.python)
         self._arguments.setText(shlex.join(selection.arguments))
@@ -59,19 +61,31 @@ class AdvancedOptions(QWidget):
         self._grad_mode.currentIndexChanged.connect(self._choose)
         self._threads.valueChanged.connect(self._choose)
         self._l2_flush.toggled.connect(self._choose)
-        self._state.selection_changed.connect(self.refresh)
+        self._state.selection_changed.connect(self._adopt)
         self._state.environment_changed.connect(self.refresh)
 
+    def _adopt(self) -> None:
+        """Show a selection that came from elsewhere."""
+        if not self._is_showing and _own(self._state.selection) != self._shown:
+            self._is_showing = True
+            self._show(self._state.selection)
+            self._is_showing = False
+        self.refresh()
+
     def _choose(self) -> None:
-        self._state.set_selection(
-            dataclasses.replace(
-                self._state.selection,
+        if not self._is_showing:
+            self._take(
                 train_mode=self._train_mode.isChecked(),
                 grad_mode=self._grad_mode.currentData(),
                 threads=self._threads.value() or None,
                 l2_flush=self._l2_flush.isChecked(),
             )
-        )
+
+    def _take(self, **chosen: Any) -> None:
+        self._is_showing = True  # it says what the controls say
+        self._state.set_selection(dataclasses.replace(self._state.selection, **chosen))
+        self._shown = _own(self._state.selection)
+        self._is_showing = False
 
     def _choose_arguments(self) -> None:
         try:
@@ -80,12 +94,12 @@ class AdvancedOptions(QWidget):
             say(self._arguments_note, f"{error}.")
             return
         say(self._arguments_note, "")
-        self._state.set_selection(dataclasses.replace(self._state.selection, arguments=words))
+        self._take(arguments=words)
 
     def _choose_python(self) -> None:
         python = self._python.text().strip()
         if python != self._state.selection.python:
-            self._state.set_selection(dataclasses.replace(self._state.selection, python=python))
+            self._take(python=python)
             self.python_chosen.emit()
 
     def _form(self) -> Form:
@@ -130,3 +144,9 @@ class AdvancedOptions(QWidget):
         form.add("threads", self._threads)
         form.add("", self._train_mode)
         form.add("", self._l2_flush, self._l2_note)
+
+
+def _own(selection: Selection) -> tuple[object, ...]:
+    """The part that is chosen here: while it stays, what is being typed does too."""
+    of_script = (selection.python, selection.arguments)
+    return (*of_script, selection.train_mode, selection.grad_mode, selection.threads, selection.l2_flush)

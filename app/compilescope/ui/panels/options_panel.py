@@ -69,8 +69,11 @@ class OptionsPanel(QWidget):
             self._devices.addItem(text, cards)
             self._devices.setItemData(self._devices.count() - 1, plain_tip(text), Qt.ItemDataRole.ToolTipRole)
         self._devices.setEnabled(True)
+        self._choose_device()
+
+    def _choose_device(self) -> None:
         selection = self._state.selection
-        known = [cards for cards, _ in offers]
+        known = [self._devices.itemData(index) for index in range(self._devices.count())]
         wanted = selection.cards or (str(selection.device),)
         self._devices.setCurrentIndex(known.index(wanted) if wanted in known else 0)
 
@@ -121,7 +124,15 @@ class OptionsPanel(QWidget):
             scopes=tuple(SCOPES[name] for name in self._scopes.chosen),
         )
         self._show_notes()
+        self._is_showing = True  # it says what the controls say
         self._state.set_selection(selection)
+        self._is_showing = False
+
+    def _adopt(self) -> None:
+        """Show a selection that came from elsewhere."""
+        if not self._is_showing:
+            self._show_selection()
+            self._show_notes()
 
     def _show_selection(self) -> None:
         selection = self._state.selection
@@ -135,6 +146,7 @@ class OptionsPanel(QWidget):
         self._precisions.choose(selection.precisions)
         self._budget.setValue(selection.budget_s)
         self._scopes.choose([name for name, scope in SCOPES.items() if scope in selection.scopes])
+        self._choose_device()
         self._is_showing = False
 
     def _connect(self) -> None:
@@ -145,6 +157,7 @@ class OptionsPanel(QWidget):
         self._budget.valueChanged.connect(self._choose)
         self._advanced.python_chosen.connect(self.python_chosen)
         self._state.environment_changed.connect(self.refresh)
+        self._state.selection_changed.connect(self._adopt)
 
     def _build(self) -> None:
         layout = QVBoxLayout(self)
