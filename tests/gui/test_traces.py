@@ -34,6 +34,7 @@ def test_that_a_saved_trace_fills_the_same_panes(desk: Any) -> None:
 
     assert {"Compile timeline", "Graph breaks", "Recompiles", "Shapes", "Cache", "Code", "Guards"} <= set(tabs(desk))
     assert "Timing" not in tabs(desk)
+    assert desk.window.workspace.source.toPlainText().startswith("# A trace holds no script")
     assert len(desk.cells("graph_breaks")) == 3
     assert desk.window.windowTitle() == "graph_break_and_recompile.log.gz – CompileScope"
 

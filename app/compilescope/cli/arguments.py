@@ -99,7 +99,8 @@ def _window_parser() -> Parser:
         description="See what torch.compile did, measure it against eager, and decide.",
         epilog="Without a window: `compilescope bench SCRIPT` runs and compares, `compilescope trace PATH` "
         "reads a saved trace, `compilescope history` and `compilescope report` list and write what is stored, "
-        "`compilescope doctor` says what this machine can do. Each has its own --help.",
+        "`compilescope doctor` says what this machine can do, `compilescope calibrate` how noisy it is. Each has its "
+        "own --help.",
     )
     parser.add_argument("script", metavar="SCRIPT", nargs="?", help="a model script to open in the window")
     _add_version(parser)
@@ -120,7 +121,8 @@ def _parser() -> Parser:
     calibrate = commands.add_parser(
         "calibrate", description="Find this machine's noise floor: eager beside itself, some times; about two minutes."
     )
-    calibrate.add_argument("--device", metavar="DEVICE", help="cpu, cuda …; default: the first CUDA device, or cpu")
+    where = "cpu, cuda …; default: the first CUDA device, or cpu"
+    calibrate.add_argument("--device", metavar="DEVICE", type=_device, help=where)
     _add_python(calibrate)
     doctor = commands.add_parser("doctor", description="Say what this machine can do, and what is missing.")
     _add_python(doctor)
@@ -245,8 +247,14 @@ def _python(text: str) -> str:
     return found
 
 
+def _device(text: str) -> str:
+    if not re.fullmatch(r"cpu|mps|(cuda|xpu)(:\d+)?", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no device like cpu, cuda or cuda:1")
+    return text
+
+
 def _devices(text: str) -> tuple[str, ...]:
-    found = tuple(text.split(","))
+    found = tuple(_device(name) for name in text.split(","))
     if len(found) > 1 and not all(re.fullmatch(r"cuda:\d+", name) and found.count(name) == 1 for name in found):
         raise argparse.ArgumentTypeError(f"{text} is not like cuda:0,cuda:1")
     return found

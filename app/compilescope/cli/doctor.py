@@ -64,15 +64,16 @@ def _ask(python: str) -> tuple[e.Environment | None, e.Ended, list[str]]:
 
 def _rows(python: str, environment: e.Environment | None) -> list[tuple[str, str]]:
     found = environment or e.Environment()
+    absent = "not there" if environment else "unknown"
     devices = [f"{row.get('id')}: {row.get('name')}{_memory(row.get('memory_bytes'))}" for row in found.devices]
     rows = [
         ("CompileScope", f"{compilescope.__version__}, Python {platform.python_version()}"),
         ("Interpreter", f"{python}, Python {found.python or 'unknown'}"),
-        ("torch", found.torch or "not there"),
+        ("torch", found.torch or absent),
         ("Devices", "; ".join(devices) or "none known"),
         ("CUDA", ", ".join(filter(None, (found.cuda, found.driver and f"driver {found.driver}"))) or "none"),
-        ("Triton", found.triton or "not there"),
-        ("C++ compiler", found.compiler or "not there"),
+        ("Triton", found.triton or absent),
+        ("C++ compiler", found.compiler or absent),
         ("Processor", f"{found.cpu or 'unknown'}{f', {found.threads} threads used' if found.threads else ''}"),
         ("System", found.os or platform.platform()),
         ("Modes", ", ".join(found.modes) or "unknown"),

@@ -159,7 +159,7 @@ class History:
                 "SELECT id FROM comparisons WHERE deleted_at IS NULL AND id LIKE ? ESCAPE '\\' "
                 "ORDER BY id != ? LIMIT 2", pattern, name,
             )  # fmt: skip
-        if not rows:
+        if not rows or not name:
             raise UnknownComparisonError(
                 f"The history has no comparison {name!r}.", hint="`compilescope history` lists them."
             )

@@ -25,6 +25,7 @@ from compilescope.ui.state import AppState
 from compilescope.ui.theme import Theme
 
 REFRESH_MS = 250
+NO_SCRIPT = "# A trace holds no script. A click on a line elsewhere opens its file here, if this machine has it.\n"
 
 
 class Workspace(QWidget):
@@ -142,7 +143,8 @@ class Workspace(QWidget):
         self.source.mark(lines)
 
     def _show_script(self) -> None:
-        self.source.show_file(self._state.script, self._state.text_then(self._state.script))
+        script = self._state.script
+        self.source.show_file(script, self._state.text_then(script) if script or not self._state.trace else NO_SCRIPT)
         self.tabs.setCurrentWidget(self.source)
         self.refresh()
 
