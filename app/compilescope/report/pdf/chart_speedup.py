@@ -74,9 +74,11 @@ def _draw_bar(painter: QPainter, axis: Axis, bar: SpeedupBar, y: float) -> None:
     line(painter, axis.x(1.0), y, axis.x(bar.value), y, color, 2.6 if bar.is_chosen else 1.4)
     low, high = max(bar.low, axis.low), min(bar.high, axis.high)
     for end in (bar.low, bar.high):
-        # an end without its cap lies beyond the axis
-        if axis.low <= end <= axis.high:
-            line(painter, axis.x(end), y - 3.2, axis.x(end), y + 3.2, color, 0.8)
+        # a cap where the interval ends, an arrow where it goes on beyond the axis
+        x = axis.x(min(max(end, axis.low), axis.high))
+        back = 4.0 * ((end < axis.low) - (end > axis.high))
+        for side in (-3.2, 3.2):
+            line(painter, x + back, y + side, x, y, color, 0.8)
     line(painter, axis.x(low), y, axis.x(high), y, color, 0.8)
     _marker(painter, bar.kind, axis.x(bar.value), y, color)
 
