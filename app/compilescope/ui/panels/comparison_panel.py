@@ -23,10 +23,10 @@ REFRESH_MS = 200
 MOST_ROWS_SHOWN = 7
 # in a low window the table gives way to the chart below it, and scrolls
 LOW, ROWS_SHOWN_LOW = 720, 3
-WIDE = 1360
+# what the table needs at least beside the chart, and the chart for its title and its key
+TABLE_WIDTH, CHART_CHARACTERS = 930, 64
 # left out in this order where there is no room for all, so that the result stays in view
 SPARED_FIRST = (3, 6, 5, 7, 1)
-CHART_WIDTH = 430
 # where a waiting run goes in the queue
 MOVES = (("Run earlier", -1, "Alt+Up"), ("Run later", 1, "Alt+Down"))
 
@@ -90,10 +90,14 @@ class ComparisonPanel(QWidget):
     def install_chart(self, chart: ComparisonChart) -> None:
         """Put the chart in, once charts are loaded."""
         self._chart = chart
-        chart.setFixedWidth(CHART_WIDTH)
+        chart.setFixedWidth(CHART_CHARACTERS * self.fontMetrics().horizontalAdvance("0"))
         self._layout.addWidget(chart)
-        chart.setVisible(self.width() >= WIDE)
+        self._place_chart()
         self.refresh()
+
+    def _place_chart(self) -> None:
+        if self._chart is not None:
+            self._chart.setVisible(self.width() >= TABLE_WIDTH + self._chart.width())
 
     def refresh(self) -> None:
         rows = comparison_rows(self._state.runs, self._findings, self._baseline)
@@ -215,5 +219,4 @@ class ComparisonPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if self._chart is not None:
-            self._chart.setVisible(self.width() >= WIDE)
+        self._place_chart()
