@@ -12,7 +12,6 @@ from compilescope.domain.cacheledger import Lookup, lookups
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.errors import AppError
 from compilescope.domain.run import Run
-from compilescope.domain.trace import read_text
 
 MOST_COMPARED = 80
 MOST_TOLD = 40
@@ -273,6 +272,8 @@ def _distinct(keys: Iterable[StoredKey]) -> list[StoredKey]:
 
 def _read_one(span: e.TextSpan) -> str:
     """The payload; one that is gone is an empty text."""
+    from compilescope.domain.trace import read_text  # no window needs it to open
+
     try:
         return read_text(span.file, span.offset, span.length)
     except (AppError, OSError):

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO
 
 from compilescope.domain import events as e
-from compilescope.domain.trace import open_trace
 
 NAMES = ("trace.log", "trace.warm.log")
 MAX_BYTES = 2048 * 2**20
@@ -37,6 +36,8 @@ def member(number: int, name: str) -> str:
 
 def pack(archive: zipfile.ZipFile, number: int, folder: Path, date: tuple[int, int, int, int, int, int]) -> None:
     """Add a run's traces to an export, as far as they are there and can be read."""
+    from compilescope.domain.trace import open_trace  # no window needs it to open
+
     for name in NAMES:
         if not (folder / name).is_file():
             continue

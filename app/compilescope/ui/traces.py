@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -12,9 +13,12 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from compilescope.domain import units
 from compilescope.domain.chrometrace import write_chrome_trace
 from compilescope.domain.errors import AppError
-from compilescope.domain.savedtraces import Progress, ReadingStoppedError, SavedTrace, problems_text, read_saved
 from compilescope.report.trace_folder import WARNING, save_trace_folder
 from compilescope.ui.state import BUSY, AppState
+
+if TYPE_CHECKING:
+    # the reader of traces is loaded when one is opened: the window opens without it
+    from compilescope.domain.savedtraces import Progress, SavedTrace
 
 TRACE_SUFFIXES = (".log", ".gz")
 SCRIPT_SUFFIXES = (".py", ".pyw")
@@ -68,6 +72,7 @@ class TraceReader(QObject):
 
     def _work(self, path: Path, number: int) -> None:
         """In the thread. The runs are folded here, and belong to the window from then on."""
+        from compilescope.domain.savedtraces import ReadingStoppedError, read_saved
 
         def report(progress: Progress) -> bool:
             self._told.emit(_progress_text(progress), number)
@@ -181,6 +186,8 @@ class TraceCommands(QObject):
         self._state.show_trace(found.path, found.comparison)
         self.said.emit(f"Read: {found.path.name}, {units.plural(len(found.runs), 'process', 'processes')}.")
         if found.problems:
+            from compilescope.domain.savedtraces import problems_text
+
             self.informed.emit(problems_text(found.problems))
 
 

@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject, Signal
 
 from compilescope.domain import events as e
 from compilescope.domain.errors import AppError
-from compilescope.domain.trace import read_text
 
 Span = e.Text | e.TextSpan
 SMALL = 64_000
@@ -69,4 +68,6 @@ class Worker(QObject):
 
 def text_of(span: Span) -> str:
     """The text that a span stands for."""
+    from compilescope.domain.trace import read_text  # no window needs it to open
+
     return read_text(span.file, span.offset, span.length)
