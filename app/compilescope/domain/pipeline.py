@@ -220,7 +220,7 @@ def _detail(name: str, run: Run, story: ProcessStory) -> str:
     if name == "AOTAutograd":
         return units.plural(story.ops, "operation") if story.ops else ""
     if name == "Inductor":
-        hits = sum(1 for row in story.cache if row.cache == "fx_graph" and row.state == "hit")
+        hits = story.lookups["fx_graph", "hit"]
         return units.plural(hits, "cache hit") if hits else ""
     if name == "Kernels":
         return units.plural(len(story.kernels), "kernel") if story.kernels else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 
 from compilescope.domain import events as e
 from compilescope.domain.story_rows import CompileRow, GraphBreakRow, PhaseRow, RecompileRow, Series, StageRow
@@ -44,6 +45,9 @@ class ProcessStory:
         self.autotunes: list[e.Autotune] = []
         self.kernels: list[e.Kernel] = []
         self.texts: list[e.Text] = []
+        # what a live window asks of the lists again and again, which may be long
+        self.lookups: Counter[tuple[str, str]] = Counter()
+        self.text_kinds: set[str] = set()
         self.first_calls: dict[tuple[str, str], e.FirstCall] = {}
         self.first_uses: list[e.FirstUse] = []
         self.later_first_calls: dict[tuple[int, str], e.FirstCall] = {}
@@ -158,6 +162,10 @@ class ProcessStory:
         section = _ROWS.get(type(event))
         if section is not None:
             getattr(self, section).append(event)
+        if isinstance(event, e.Cache):
+            self.lookups[event.cache, event.state] += 1
+        elif isinstance(event, e.Text):
+            self.text_kinds.add(event.kind)
         return section
 
     def _first_call(self, event: e.FirstCall) -> None:

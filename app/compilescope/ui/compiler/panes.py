@@ -145,7 +145,7 @@ def _has_texts(run: Run) -> bool:
 
 
 def _has_guards(run: Run) -> bool:
-    return any(text.kind == "guards" for text in run.story.texts) if run.story else False
+    return run.story is not None and "guards" in run.story.text_kinds
 
 
 def _nothing(_run: Run) -> int:
