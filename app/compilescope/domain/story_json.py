@@ -11,7 +11,7 @@ CUDAGRAPH_MODES = ("reduce-overhead", "max-autotune")
 
 
 def story_json(run: Run, measures: Measures) -> dict[str, Any]:
-    """The keys of a run from "compile" to "cudagraphs"."""
+    """The keys of a run from "compile" to "autotunes"."""
     story = run.story
     return {
         "compile": _compile(run, measures),
@@ -21,6 +21,7 @@ def story_json(run: Run, measures: Measures) -> dict[str, Any]:
         "cache": _cache(run.cold),
         "warm_cache": _cache(run.warm),
         "cudagraphs": _cudagraphs(run),
+        "autotunes": _autotunes(story),
     }
 
 
@@ -94,3 +95,17 @@ def _cudagraphs(run: Run) -> dict[str, Any]:
     elif skips or (story and story.has_compiled and run.config.mode not in CUDAGRAPH_MODES and not run.config.options):
         captured = False
     return {"captured": captured, "skips": skips}
+
+
+def _autotunes(story: ProcessStory | None) -> list[dict[str, Any]]:
+    """What was tried for each operation, fastest first; a choice without a time failed."""
+    return [
+        {
+            "operation": row.operation,
+            "inputs": list(row.inputs),
+            "winner": row.winner,
+            "duration_s": row.duration_s,
+            "choices": [{"name": str(one.get("name", "")), "seconds": one.get("seconds")} for one in row.choices],
+        }
+        for row in (story.autotunes if story else ())
+    ]

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from fakes.comparisons import comparison
 from fakes.profiles import on_gpu
-from fakes.stories import transcript
+from fakes.stories import recorded_run, transcript
 
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
@@ -162,6 +162,17 @@ def test_that_the_story_is_in_the_json(make_run: RunMaker):
     ]
     assert len(run["warnings"]) == 1
     assert "recompile_limit" in [row["code"] for row in run["advice"]]
+
+
+def test_that_what_was_autotuned_is_in_the_json_with_its_winner(validator: jsonschema.Draft202012Validator):
+    found = results(recorded_run("mlp_max_autotune"))
+
+    validator.validate(found)
+    first, second = found["runs"][0]["autotunes"]
+    assert (first["operation"], first["inputs"][0], first["winner"]) == ("addmm", "64x512", "triton_mm_17")
+    assert first["choices"][0] == {"name": "triton_mm_17", "seconds": pytest.approx(28.7e-6, rel=0.01)}
+    assert first["duration_s"] == pytest.approx(0.449, abs=1e-3)
+    assert second["winner"] == "triton_mm_34"
 
 
 def test_that_times_are_in_milliseconds_where_the_name_says_so(make_run: RunMaker):
