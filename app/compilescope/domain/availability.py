@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-GRAPH_MODES = ("reduce-overhead", "max-autotune")
-
 
 def mode_note(mode: str, device: str | None) -> str:
     """Why a mode does not do here what it is for; empty where it does."""

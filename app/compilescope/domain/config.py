@@ -30,6 +30,18 @@ class Config:
     scope: Scope = "model"
 
     @property
+    def wants_cudagraphs(self) -> bool:
+        """Whether CUDA graphs are asked for, by mode, option or backend."""
+        by_option = bool((self.options or {}).get("triton.cudagraphs"))
+        return self.backend == "cudagraphs" or by_option or self.mode in ("reduce-overhead", "max-autotune")
+
+    @property
+    def wants_autotuning(self) -> bool:
+        """Whether kernels are searched for, by mode or option."""
+        by_option = bool((self.options or {}).get("max_autotune"))
+        return by_option or self.mode in ("max-autotune", "max-autotune-no-cudagraphs")
+
+    @property
     def label(self) -> str:
         """A short name, unique among the configurations of one comparison."""
         # "eager" alone is what every configuration is compared with

@@ -10,7 +10,6 @@ from compilescope.domain import events as e
 from compilescope.domain import units
 from compilescope.domain.run import Run
 
-MODES = ("reduce-overhead", "max-autotune")
 PENDING_BACKWARD = re.compile(r"fast path\b.*\bbackward", re.IGNORECASE | re.DOTALL)
 _REMEDIES = (
     (
@@ -70,17 +69,16 @@ def rows(events: Iterable[e.CudaGraph]) -> list[GraphRow]:
 
 
 def is_wanted(run: Run) -> bool:
-    """Whether there is something to say: the mode asks for CUDA graphs, or some were made."""
-    return run.config.mode in MODES or any(process.cudagraphs for process in run.processes)
+    """Whether there is something to say: the configuration asks for CUDA graphs, or some were made."""
+    return run.config.wants_cudagraphs or any(process.cudagraphs for process in run.processes)
 
 
 def sentence(run: Run) -> str:
     """What became of CUDA graphs in this run."""
     story = run.story
     device = _device(run)
-    if run.config.mode in MODES and device == "cpu":
-        same = "default" if run.config.mode == "reduce-overhead" else "max-autotune-no-cudagraphs"
-        return f"{run.config.mode} ran on the CPU, where there are no CUDA graphs: here it is the same as {same}."
+    if run.config.wants_cudagraphs and device == "cpu":
+        return f"{run.config.label} ran on the CPU, where there are no CUDA graphs.{_same_as(run.config.mode)}"
     found = story.cudagraphs if story else []
     recorded = sum(event.state == "recorded" for event in found)
     skipped = sum(event.state == "skipped" for event in found)
@@ -97,6 +95,11 @@ def sentence(run: Run) -> str:
     if story and (story.has_compiled or run.is_over):
         return "No CUDA graph was recorded, and torch gives no reason."
     return "CUDA graphs are recorded on the second call."
+
+
+def _same_as(mode: str | None) -> str:
+    same = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}.get(mode or "")
+    return f" Here it is the same as {same}." if same else ""
 
 
 def _device(run: Run) -> str | None:

@@ -112,13 +112,6 @@ def measure(run: Run) -> Measures:
     return known[1]
 
 
-def seconds_saved(measures: Measures) -> float | None:
-    """Seconds that a compiled call saves; negative where it costs."""
-    if measures.eager is None or measures.compiled is None:
-        return None
-    return measures.eager.median - measures.compiled.median
-
-
 def _measure_or_tell(run: Run) -> Measures:
     try:
         return _measure(run)

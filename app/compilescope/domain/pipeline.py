@@ -236,4 +236,4 @@ def _cudagraphs(run: Run, story: ProcessStory) -> str:
     device = story.workload.device if story.workload else None
     if device == "cpu" or (device is None and run.workload.device == "cpu"):
         return "not on a CPU"
-    return "" if run.config.mode in ("reduce-overhead", "max-autotune") else "not asked for"
+    return "" if run.config.wants_cudagraphs else "not asked for"

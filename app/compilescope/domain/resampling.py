@@ -28,27 +28,24 @@ def ratio_interval(processes: Sequence[Pairs], *, seed: int = 0, resamples: int 
 
 
 def _variance(pairs: Pairs, rng: random.Random, resamples: int) -> float:
-    size = len(pairs)
     # the variance of many pairs is small and its own error does not matter, so that long series cost no more
-    resamples = max(100, min(resamples, 120_000 // size))
-    return log_ratio_variance(pairs.eager[:size], pairs.compiled[:size], rng, resamples)
+    return log_ratio_variance(pairs, rng, max(100, min(resamples, 120_000 // len(pairs))))
 
 
-def log_ratio_variance(eager: Sequence[float], compiled: Sequence[float], rng: random.Random, resamples: int) -> float:
-    """The variance of the logarithm of a ratio of medians, from pairs of neighbours in time.
+def log_ratio_variance(pairs: Pairs, rng: random.Random, resamples: int) -> float:
+    """The variance of the log ratio of a process's pairs.
 
-    Moving-block bootstrap (Künsch 1989): runs of about n^(1/3) neighbouring pairs are drawn until there are n.
+    Moving-block bootstrap (Künsch 1989): runs of about n^(1/3) pairs in a row are drawn until there are n.
     """
-    size = len(eager)
+    size = len(pairs)
     run = max(1, round(size ** (1 / 3)))
     draws = -(-size // run)
-    sides = np.asarray(eager, dtype=np.float64), np.asarray(compiled, dtype=np.float64)
+    ratios = np.asarray(pairs.neighbours, dtype=np.float64)
     found: list[NDArray[np.float64]] = []
     while (left := resamples - sum(map(len, found))) > 0:
         rows = min(left, max(MOST_VALUES // (draws * run), 1))
         drawn = (_starts(rng, (rows, draws, 1), size - run + 1) + np.arange(run)).reshape(rows, draws * run)
-        one, other = (_medians(values[drawn]) for values in sides)
-        found.append(np.log(one / other))
+        found.append(_medians(ratios[drawn].reshape(rows, -1)))
     return float(np.var(np.concatenate(found), ddof=1))
 
 

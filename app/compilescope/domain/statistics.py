@@ -1,11 +1,16 @@
-"""Medians, quantiles, and how sure the ratio of two medians is.
+"""Medians, quantiles, and how much faster one of two functions timed in turn is, and how surely.
+
+The speed of a machine wanders, on a shared one by several percent within seconds, and both sides of a comparison meet
+it: a block is compared with the blocks right before and after it, and the median of these ratios is the estimate. That
+is the idea of duet benchmarking [7], in turn instead of at once. On recorded series it spread two to four times less
+than the ratio of the two sides' medians on a shared machine, and no more on a calm one.
 
 A comparison is measured in few processes (two: cold and warm), each with many pairs of neighbouring eager and compiled
 blocks. What varies from block to block can be resampled [1]; what varies from process to process hardly, with two
 of them, although it is often the larger part [2, 3]: resampling two processes covers the truth about half the time.
 So blocks are bootstrapped (in runs of neighbours, since they are correlated [4]) within each process, and the spread
 between processes is a parameter with a weakly informative prior, as recommended for two groups [5, 6]; the prior's
-scale is the spread between stretches of the same process, which is the best hint of it that the data hold.
+scale is how far the blocks of one process leave its own ratio open, which is the best hint of it that the data hold.
 
 All of this is about the ratio, whose two sides are timed in turn. How far the speed of both sides moves together from
 process to process says little about it: seen on a GPU, 26 % of it left 4 % in the ratio.
@@ -17,6 +22,7 @@ process to process says little about it: seen on a GPU, 26 % of it left 4 % in t
 [5] Friede, Röver, Wandel, Neuenschwander: Meta-analysis of two studies in the presence of heterogeneity,
     Biometrical Journal 59, 2017.
 [6] Gelman: Prior distributions for variance parameters in hierarchical models, Bayesian Analysis 1, 2006.
+[7] Bulej et al.: Duet Benchmarking: Improving Measurement Accuracy in the Cloud, ICPE 2020.
 """
 
 from __future__ import annotations
@@ -77,10 +83,18 @@ class Pairs:
         return min(len(self.eager), len(self.compiled))
 
     @cached_property
-    def log_ratio(self) -> float:
-        """The logarithm of eager's median over that of compiled."""
+    def neighbours(self) -> tuple[tuple[float, float], ...]:
+        """The log ratios of each compiled block: of the eager block before it to it, and of the one after it."""
         size = len(self)
-        return math.log(median(self.eager[:size]) / median(self.compiled[:size]))
+        eager = [math.log(value) for value in self.eager[:size]]
+        compiled = [math.log(value) for value in self.compiled[:size]]
+        following = [*eager[1:], *eager[-1:]]
+        return tuple((one - own, two - own) for one, two, own in zip(eager, following, compiled, strict=True))
+
+    @cached_property
+    def log_ratio(self) -> float:
+        """The logarithm of eager over compiled: the median of the ratios of neighbours in time."""
+        return median([value for both in self.neighbours for value in both])
 
     @cached_property
     def windows(self) -> tuple[float, ...]:
@@ -140,7 +154,8 @@ def expected_half_width(eager: Sequence[float], compiled: Sequence[float]) -> fl
     if len(pairs) < 3:
         return None
     centre = pairs.log_ratio
-    variance, scale = _variances([pairs])[0], _prior_scale([pairs], centre)
+    variance = _variances([pairs])[0]
+    scale = _prior_scale([variance], centre)
     # the median distance of two draws
     apart = 0.6745 * math.sqrt(2 * variance + scale**2)
     return math.sinh(_half_width([centre - apart / 2, centre + apart / 2], [variance, variance], scale))
@@ -156,7 +171,7 @@ def rough_interval(processes: Sequence[Pairs]) -> Interval | None:
 def interval_from(processes: Sequence[Pairs], variances: Sequence[float]) -> Interval | None:
     """The interval of eager over compiled from all processes; None for too few pairs.
 
-    The estimate is the geometric mean of each process's ratio of medians. `variances`: of each process's log ratio;
+    The estimate is the geometric mean of the processes' own. `variances`: of each process's log ratio;
     guessed where there are none.
     """
     used = [pairs for pairs in processes if len(pairs)]
@@ -167,7 +182,7 @@ def interval_from(processes: Sequence[Pairs], variances: Sequence[float]) -> Int
     widening = (_t(freedom) / _Z) ** 2
     centre = math.fsum(ratios) / len(ratios)
     widened = [value * widening for value in variances or _variances(used)]
-    half = _half_width(ratios, widened, _prior_scale(used, centre))
+    half = _half_width(ratios, widened, _prior_scale(widened, centre))
     half = max(half, max(abs(value - centre) for value in ratios))
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
@@ -205,17 +220,16 @@ def _variances(processes: Sequence[Pairs]) -> list[float]:
     return [pooled * math.pi / 2 / len(row) for row in logs]
 
 
-def _prior_scale(processes: Sequence[Pairs], centre: float) -> float:
-    """How far processes may be expected to differ in their log ratio, from how far stretches of each process do.
+def _prior_scale(variances: Sequence[float], centre: float) -> float:
+    """How far processes may be expected to differ in their log ratio, from the variance within each.
 
     What disturbs a machine disturbs both sides of a pair. Sides of equal speed share it and their ratio hardly moves;
-    very different sides answer it differently, so the more they differ, the more of the unrest counts. With these
-    factors a function beside itself is called different in fewer than 2 of 100 simulated comparisons, as long as
+    very different sides answer it differently, so the more they differ, the more of the unrest counts. With this a
+    function beside itself is called different in fewer than 2 of 100 simulated comparisons, as long as
     processes differ no more than their blocks let expect.
     """
     apart = min(abs(centre) / 0.1, 1.0)
-    stretches = max((_deviation(pairs.windows) for pairs in processes if len(pairs) >= 3), default=0.0)
-    return max(LEAST_SPREAD, stretches * 0.35 * (1 + apart))
+    return max(LEAST_SPREAD, math.sqrt(math.fsum(variances) / len(variances)) * (1 + apart))
 
 
 def _half_width(ratios: Sequence[float], variances: Sequence[float], scale: float) -> float:

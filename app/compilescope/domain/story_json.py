@@ -7,8 +7,6 @@ from typing import Any
 from compilescope.domain.measures import Measures
 from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, Run
 
-CUDAGRAPH_MODES = ("reduce-overhead", "max-autotune")
-
 
 def story_json(run: Run, measures: Measures) -> dict[str, Any]:
     """The keys of a run from "compile" to "autotunes"."""
@@ -92,7 +90,7 @@ def _cudagraphs(run: Run) -> dict[str, Any]:
     captured: bool | None = None
     if any(row.state == "recorded" for row in rows):
         captured = True
-    elif skips or (story and story.has_compiled and run.config.mode not in CUDAGRAPH_MODES and not run.config.options):
+    elif skips or (story and story.has_compiled and not run.config.wants_cudagraphs):
         captured = False
     return {"captured": captured, "skips": skips}
 

@@ -93,8 +93,10 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "Eager and compiled are separate copies of the model, timed in turn in alternating blocks in the same process, "
         f"after warm-up, by {clock}. {_what_a_call_is(measured)}",
         *_work_sentences(comparison.runs),
-        "The speedup is the ratio of medians, each process’s own, so that a speed of the machine that both sides share "
-        "cancels out. Its 95 % interval takes in the spread between blocks and that between the two processes’ ratios; "
+        "The speedup is the median, in each process, of the ratios between compiled blocks and the eager blocks right "
+        "before and after, so that a machine whose speed wanders slows both sides of a ratio alike. The medians of "
+        "each side, which stand beside it, wander with the machine and need not give the same ratio. Its 95 % interval "
+        "takes in the spread between blocks and that between the two processes’ ratios; "
         "since two cannot show all of that, it is taken to be about as large as that between stretches of one process "
         "(the scale of a half-Cauchy prior), and larger where the two disagree.",
         "“Faster” and “slower” are said only where the interval excludes 1 and the estimate lies beyond the noise "

@@ -115,7 +115,7 @@ class Timer:
                 timed.waited_s.append(per_call)
             else:
                 per_call = min(per_call, *(self._time(timed, calls).wall_s for _ in range(2)))
-        timed.calls = _calls_for(BLOCK_S * 1.1, per_call)
+        timed.calls = _calls_for(BLOCK_S * 1.03, per_call)
         timed.lead = _calls_for(LEAD_S, per_call) if not timed.waited_s else 0
 
     def _back_to_back(self, plan: Plan, budget: float) -> str:
@@ -161,7 +161,7 @@ class Timer:
         """A block that was planned on too slow a moment is made longer, now and for the next ones."""
         block = self._time(timed, timed.calls)
         while block.wall_s * block.calls < BLOCK_S:
-            timed.calls = _calls_for(BLOCK_S * 1.1, block.wall_s)
+            timed.calls = _calls_for(BLOCK_S * 1.03, block.wall_s)
             more = self._time(timed, max(timed.calls - block.calls, 1))
             block = joined(block, more)
         return block

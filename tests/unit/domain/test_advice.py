@@ -105,6 +105,7 @@ QUIET = [
     ("cudagraphs_without_cuda", {**CUDA, "config": Config(mode="reduce-overhead")}),
     ("launch_bound", {**CUDA, "extra": [BUSY]}),
     ("launch_bound", {**CUDA, "extra": [NOT_BUSY], "config": Config(mode="reduce-overhead")}),
+    ("launch_bound", {**CUDA, "extra": [NOT_BUSY], "config": Config(options={"triton.cudagraphs": True})}),
     ("launch_bound", CUDA),
     ("tf32_off", {}),
     ("tf32_off", {**CUDA, "starts": ("cold",), "extra": [OLD]}),

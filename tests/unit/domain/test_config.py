@@ -41,6 +41,25 @@ def test_that_a_configuration_has_a_name_and_a_line_of_code(config: Config, labe
     assert config.snippet == snippet
 
 
+@pytest.mark.parametrize(
+    ("config", "cudagraphs", "autotuning"),
+    [
+        (Config(), False, False),
+        (Config(mode="reduce-overhead"), True, False),
+        (Config(mode="max-autotune"), True, True),
+        (Config(mode="max-autotune-no-cudagraphs"), False, True),
+        (Config(options={"triton.cudagraphs": True}), True, False),
+        (Config(options={"triton.cudagraphs": False}), False, False),
+        (Config(options={"max_autotune": True}), False, True),
+        (Config(backend="cudagraphs"), True, False),
+    ],
+)
+def test_that_what_a_configuration_asks_for_is_known_by_mode_option_and_backend(
+    config: Config, cudagraphs: bool, autotuning: bool
+):
+    assert (config.wants_cudagraphs, config.wants_autotuning) == (cudagraphs, autotuning)
+
+
 def test_that_the_line_of_code_is_python_whatever_the_backend_is_called():
     config = Config(backend='my"backend\\')
 

@@ -84,7 +84,7 @@ def test_that_a_cuda_graph_mode_on_a_cpu_is_said_to_be_the_same_as_another() -> 
     run.apply(e.WorkloadReady(device="cpu"))
 
     assert cudagraphs.sentence(run) == (
-        "reduce-overhead ran on the CPU, where there are no CUDA graphs: here it is the same as default."
+        "reduce-overhead ran on the CPU, where there are no CUDA graphs. Here it is the same as default."
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
-from compilescope.domain.measures import measure, seconds_saved
+from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Workload
 
@@ -21,14 +21,13 @@ def test_that_nothing_is_known_of_a_run_that_has_not_begun():
     unknown = (found.clock, found.eager, found.speedup, found.cold_first_call_s, found.eager_peak_bytes)
     assert unknown == (None,) * 5
     assert found.launch_bound is None and found.processes_disagree is None and found.stopped_by is None
-    assert seconds_saved(found) is None
 
 
-def test_that_the_speedup_is_the_ratio_of_the_shown_medians(make_run: RunMaker):
+def test_that_on_a_calm_machine_the_speedup_is_the_ratio_of_the_shown_medians(make_run: RunMaker):
     found = measure(make_run(speedup=1.5))
 
     assert found.eager and found.compiled and found.speedup
-    assert found.speedup.value == pytest.approx(found.eager.median / found.compiled.median)
+    assert found.speedup.value == pytest.approx(found.eager.median / found.compiled.median, rel=0.01)
     assert found.speedup.contains(1.5)
     assert found.eager.samples == found.compiled.samples == 120
     assert found.eager.p05 < found.eager.median < found.eager.p95

@@ -239,11 +239,10 @@ def test_that_the_bootstrap_in_arrays_spreads_as_one_written_out_does(size: int,
     written_out = []
     for _ in range(2000):
         starts = [rng.randrange(size - run + 1) for _ in range(-(-size // run))]
-        sides = ([x for start in starts for x in side[start : start + run]] for side in (pairs.eager, pairs.compiled))
-        one, other = map(statistics.median, sides)
-        written_out.append(math.log(one / other))
+        drawn = [both for start in starts for both in pairs.neighbours[start : start + run]]
+        written_out.append(statistics.median(value for both in drawn for value in both))
 
-    found = log_ratio_variance(pairs.eager, pairs.compiled, random.Random(19), 2000)
+    found = log_ratio_variance(pairs, random.Random(19), 2000)
 
     assert found == pytest.approx(variance(written_out), rel=0.15)
 
@@ -251,8 +250,28 @@ def test_that_the_bootstrap_in_arrays_spreads_as_one_written_out_does(size: int,
 def test_that_a_long_series_is_drawn_in_parts_with_the_same_result(monkeypatch: pytest.MonkeyPatch):
     rng = random.Random(20)
     eager, compiled = ([rng.uniform(1.0, 1.1) for _ in range(50)] for _ in range(2))
-    at_once = log_ratio_variance(eager, compiled, random.Random(21), 40)
+    pairs = Pairs(eager=eager, compiled=compiled)
+    at_once = log_ratio_variance(pairs, random.Random(21), 40)
 
     monkeypatch.setattr(resampling, "MOST_VALUES", 300)
 
-    assert log_ratio_variance(eager, compiled, random.Random(21), 40) == pytest.approx(at_once)
+    assert log_ratio_variance(pairs, random.Random(21), 40) == pytest.approx(at_once)
+
+
+def test_that_a_machine_whose_speed_wanders_changes_the_medians_and_not_the_ratio():
+    # the machine falls to half its speed between the two blocks of the middle pair
+    pairs = Pairs(eager=[3e-3] * 60 + [6e-3] * 59, compiled=[2e-3] * 59 + [4e-3] * 60)
+
+    found = ratio_interval([pairs, pairs])
+
+    assert statistics.median(pairs.eager) / statistics.median(pairs.compiled) == pytest.approx(0.75)
+    assert found is not None
+    assert found.value == pytest.approx(1.5)
+    assert found.half_width < 0.01
+
+
+def test_that_each_compiled_block_is_compared_with_the_eager_blocks_around_it():
+    pairs = Pairs(eager=[1.0, 2.0, 4.0], compiled=[1.0, 1.0, 1.0])
+
+    assert [math.exp(ratio) for both in pairs.neighbours for ratio in both] == pytest.approx([1, 2, 2, 4, 4, 4])
+    assert pairs.log_ratio == pytest.approx(math.log(2) * 1.5)

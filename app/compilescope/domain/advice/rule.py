@@ -9,9 +9,6 @@ from compilescope.domain.events import Place
 from compilescope.domain.measures import Measures
 from compilescope.domain.run import ProcessStory, Run
 
-CUDAGRAPH_MODES = ("reduce-overhead", "max-autotune")
-AUTOTUNE_MODES = ("max-autotune", "max-autotune-no-cudagraphs")
-
 _DOCS = "https://docs.pytorch.org/docs/stable/"
 _COMPILER = f"{_DOCS}user_guide/torch_compiler/"
 
@@ -85,10 +82,6 @@ class Case:
     measures: Measures
     others: Sequence[Run]
     noise_floor: float
-
-    @property
-    def mode(self) -> str:
-        return self.run.config.mode or "default"
 
     @property
     def device(self) -> str | None:

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 
 from compilescope.domain import cudagraphs, statistics, units
 from compilescope.domain.advice.rule import (
-    AUTOTUNE_MODES,
     CACHING,
     COMPILE,
-    CUDAGRAPH_MODES,
     CUDAGRAPHS,
     FAQ,
     TF32,
@@ -39,9 +37,9 @@ def cudagraph_skipped(case: Case) -> Iterator[Advice]:
     yield Advice(
         code="cudagraph_skipped",
         title="CUDA graphs were skipped",
-        evidence=f"{case.mode} asked for CUDA graphs, and {units.plural(len(rows), 'graph')} did without"
+        evidence=f"{case.run.label} asked for CUDA graphs, and {units.plural(len(rows), 'graph')} did without"
         f"{place_text(places)}: {reason}",
-        remedy=f"{remedy} Without CUDA graphs this mode does what the default does.",
+        remedy=f"{remedy} Without CUDA graphs that code runs as in mode default.",
         source=CUDAGRAPHS,
         severity="problem",
         places=places,
@@ -57,7 +55,7 @@ def cudagraph_warning(case: Case) -> Iterator[Advice]:
         yield Advice(
             code="cudagraph_warning",
             title="CUDA graphs wait for a backward" if is_pending else "torch warns about CUDA graphs",
-            evidence=f"{case.mode}{place_text(places_of([row]))}: {reason}",
+            evidence=f"{case.run.label}{place_text(places_of([row]))}: {reason}",
             remedy=cudagraphs.remedy(row) or "See the warning, and the page on CUDA graphs.",
             source=CUDAGRAPHS,
             places=places_of([row]),
@@ -66,11 +64,11 @@ def cudagraph_warning(case: Case) -> Iterator[Advice]:
 
 def cudagraphs_without_cuda(case: Case) -> Iterator[Advice]:
     """A mode that lives on CUDA graphs, on a device that has none."""
-    if case.mode in CUDAGRAPH_MODES and case.device == "cpu":
+    if case.run.config.wants_cudagraphs and case.device == "cpu":
         yield Advice(
             code="cudagraphs_without_cuda",
             title="CUDA graphs need a CUDA device",
-            evidence=f"{case.mode} ran on the CPU, where there are no CUDA graphs.",
+            evidence=f"{case.run.label} ran on the CPU, where there are no CUDA graphs.",
             remedy="On a CPU compare default with max-autotune-no-cudagraphs; reduce-overhead is the same as default.",
             source=COMPILE,
             severity="note",
@@ -80,7 +78,7 @@ def cudagraphs_without_cuda(case: Case) -> Iterator[Advice]:
 def launch_bound(case: Case) -> Iterator[Advice]:
     """The GPU waits for Python, and nothing was done about it."""
     share, measures = case.measures.compiled_busy_share, case.measures
-    if measures.launch_bound and share is not None and case.mode not in CUDAGRAPH_MODES:
+    if measures.launch_bound and share is not None and not case.run.config.wants_cudagraphs:
         launches = measures.compiled_launches
         count = f" and {units.count(launches)} launches" if launches else ""
         yield Advice(
@@ -161,11 +159,11 @@ def never_pays(case: Case) -> Iterator[Advice]:
 def autotune_not_worth_it(case: Case) -> Iterator[Advice]:
     """Searching for faster kernels found nothing that a simpler mode does not have."""
     own, first = case.measures.speedup, case.measures.cold_first_call_s
-    if case.mode not in AUTOTUNE_MODES or own is None or first is None or case.run.outcome != "finished":
+    if not case.run.config.wants_autotuning or own is None or first is None or case.run.outcome != "finished":
         return
     for other in case.others:
         figures = measure(other)
-        plain = (other.config.mode or "default") not in AUTOTUNE_MODES and other.workload == case.run.workload
+        plain = not other.config.wants_autotuning and other.workload == case.run.workload
         if not (plain and other.outcome == "finished" and figures.speedup and figures.cold_first_call_s):
             continue
         if figures.speedup.high >= own.low and figures.cold_first_call_s < first:
