@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ from compilescope.domain.run import Run
 from compilescope.domain.verdict import TOO_NOISY, Verdict
 
 JsonRun = Mapping[str, Any]
+# of a workload, what rows of one comparison may differ in
+SCOPE = ("phase", "precision", "device")
 
 VERDICTS = {
     "faster": "faster",
@@ -117,11 +120,22 @@ def numerics(run: JsonRun) -> str:
 
 
 def label(run: JsonRun) -> str:
-    """The configuration's name, with what it measures where that is not what the others do."""
-    workload, name = run.get("workload"), str(run.get("label") or run.get("id"))
-    if not workload or f"{workload.get('precision')})" in name or f"({workload.get('phase')})" in name:
-        return name
-    return f"{name} ({workload.get('phase')}, {workload.get('precision')})"
+    """The configuration's name."""
+    return str(run.get("label") or run.get("id"))
+
+
+def told_apart(comparison: Mapping[str, Any]) -> list[JsonRun]:
+    """The runs, each with the phase, precision and device in its label that runs differ in and that it lacks."""
+    common = comparison.get("workload") or {}
+    runs: Sequence[JsonRun] = comparison["runs"]
+    workloads = [run.get("workload") or common for run in runs]
+    parts = [name for name in SCOPE if len({workload.get(name) for workload in workloads}) > 1]
+    found = []
+    for run, workload in zip(runs, workloads, strict=True):
+        known = re.split(r"[(), ]+", label(run))
+        own = ", ".join(str(workload[part]) for part in parts if workload.get(part) and workload[part] not in known)
+        found.append({**run, "label": f"{label(run)} ({own})"} if own else run)
+    return found
 
 
 def subject(comparison: Mapping[str, Any]) -> list[str]:
@@ -129,7 +143,7 @@ def subject(comparison: Mapping[str, Any]) -> list[str]:
     common = comparison.get("workload") or {}
     workloads = [common, *(run["workload"] for run in comparison["runs"] if run.get("workload"))]
     words = []
-    for name in ("entry", "phase", "precision", "device"):
+    for name in ("entry", *SCOPE):
         known = dict.fromkeys(str(workload[name]) for workload in workloads if workload.get(name))
         words += [" and ".join(known)] if known else []
     return words

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from compilescope.domain import units
-from compilescope.report.columns import COLUMNS, at, label, subject
+from compilescope.report.columns import COLUMNS, at, label, subject, told_apart
 
 _ENVIRONMENT = (
     ("torch", "torch"),
@@ -23,11 +23,11 @@ _ENVIRONMENT = (
 
 def markdown(comparison: Mapping[str, Any]) -> str:
     """The whole document: title, table, recommendation, findings, environment."""
-    runs: Sequence[Mapping[str, Any]] = comparison["runs"]
+    runs = told_apart(comparison)
     parts = [
         [f"## torch.compile: {_title(comparison)}"],
         _recommendation(comparison.get("recommendation")),
-        _table(runs),
+        _table(runs, comparison.get("noise_floor")),
         *(_findings(run) for run in runs),
         _environment(comparison),
     ]
@@ -51,17 +51,18 @@ def _recommendation(found: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
-def _table(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+def _table(runs: Sequence[Mapping[str, Any]], noise_floor: float | None) -> list[str]:
     lines = [
         "| " + " | ".join(column.title for column in COLUMNS) + " |",
         "|" + "|".join("---:" if column.right else "---" for column in COLUMNS) + "|",
     ]
     lines += ["| " + " | ".join(escape(column.text(run)) for column in COLUMNS) + " |" for run in runs]
+    floor = f" No difference below the noise floor, {units.percent(noise_floor)}, is called one." if noise_floor else ""
     return [
         *lines,
         "",
         "Times are medians per call, back to back; the speedup is eager over compiled of the same row, in its phase "
-        "and precision, with its 95 % interval.",
+        f"and precision, with its 95 % interval.{floor}",
     ]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from compilescope.domain import units
 from compilescope.domain.errors import AppError
-from compilescope.report.columns import COLUMNS, Column, at, has_several_workloads, label, subject, total
+from compilescope.report.columns import COLUMNS, Column, at, has_several_workloads, label, subject, told_apart, total
 from compilescope.report.markdown import markdown
 
 WIDTH = 100
@@ -79,7 +79,7 @@ def csv_text(comparison: Mapping[str, Any]) -> str:
 
 def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
     """The comparison for a terminal: a table within `width` columns, what failed and why, and what to use."""
-    runs: Sequence[Mapping[str, Any]] = comparison["runs"]
+    runs = told_apart(comparison)
     lines = [*_heading(comparison, width), *_table(_terminal_columns(), runs, width)]
     for run in runs:
         kind = at(run, "verdict.kind")
@@ -135,16 +135,18 @@ def _table(columns: Sequence[Column], runs: Sequence[Mapping[str, Any]], width: 
     gap = 2
     # names can be long; the figures must not be cut
     widths[0] = max(min(widths[0], width - sum(widths[1:]) - gap * (len(widths) - 1)), 12)
-    lines = [_line(columns, row, widths, gap) for row in cells]
+    lines = [line for row in cells for line in _lines(columns, row, widths, gap)]
     return [lines[0], "─" * min(sum(widths) + gap * (len(widths) - 1), width), *lines[1:]]
 
 
-def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], gap: int) -> str:
-    parts = []
-    for column, text, size in zip(columns, row, widths, strict=True):
-        short = text if len(text) <= size else text[: size - 1] + "…"
-        parts.append(short.rjust(size) if column.right else short.ljust(size))
-    return (" " * gap).join(parts).rstrip()
+def _lines(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], gap: int) -> list[str]:
+    """A row; a name that is too long goes on below, since configurations that begin alike differ at their ends."""
+    name, *more = textwrap.wrap(row[0], widths[0], break_on_hyphens=False) or [""]
+    parts = [
+        text.rjust(size) if column.right else text.ljust(size)
+        for column, text, size in zip(columns, (name, *row[1:]), widths, strict=True)
+    ]
+    return [(" " * gap).join(parts).rstrip(), *more]
 
 
 def _wrapped(text: str, width: int) -> list[str]:

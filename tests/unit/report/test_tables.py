@@ -18,6 +18,7 @@ from compilescope.domain.errors import AppError
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.report.columns import at
+from compilescope.report.markdown import markdown
 from compilescope.report.tables import csv_text, text_table, write_csv, write_json, write_markdown
 
 RunMaker = Callable[..., Run]
@@ -161,3 +162,16 @@ def test_that_a_folder_that_is_not_there_is_said_in_a_sentence(value: dict[str, 
         write_json(value, tmp_path / "none" / "out.json")
 
     assert "could not be written" in str(caught.value) and caught.value.hint
+
+
+def test_that_rows_that_ran_on_several_cards_say_on_which_and_whole_names_are_there(value: dict[str, Any]):
+    value["workload"] |= {"device": "cuda:0"}
+    first, second = value["runs"][:2]
+    value["runs"] = [first, {**second, "label": "reduce-overhead · dynamic", "workload": {**value["workload"]}}]
+    value["runs"][1]["workload"]["device"] = "cuda:1"
+
+    names = " ".join(" ".join(line[:18] for line in text_table(value).splitlines()[3:7]).split())
+
+    assert f"{first['label']} (cuda:0)" in names
+    assert "reduce-overhead · dynamic (cuda:1)" in names
+    assert "| reduce-overhead · dynamic (cuda:1) |" in markdown(value)
