@@ -89,6 +89,16 @@ def test_that_the_backend_named_eager_is_told_apart_from_eager() -> None:
     assert [row.label for row in comparison_rows([run], Findings())] == ["eager", "backend eager"]
 
 
+def test_that_rows_that_ran_on_several_cards_say_on_which() -> None:
+    runs = [
+        Run(f"r{card}", config=Config(), workload=Workload(script="m.py", device=f"cuda:{card}")) for card in range(2)
+    ]
+
+    labels = [row.label for row in comparison_rows(runs, Findings())]
+
+    assert labels == ["eager (cuda:0)", "eager (cuda:1)", "default (cuda:0)", "default (cuda:1)"]
+
+
 def test_that_the_selection_stays_with_its_run_when_rows_move(desk: Any) -> None:
     table = show(desk)
     row = column(desk, 0).index("aot_eager")

@@ -52,9 +52,9 @@ def _possible(configs: Sequence[Config], phase: Phase) -> list[Config]:
 
 
 def varying_parts(workloads: Iterable[Workload]) -> tuple[str, ...]:
-    """Of phase and precision, those in which these workloads differ."""
+    """Of phase, precision and device, those in which these workloads differ."""
     found = list(workloads)
-    return tuple(part for part in ("phase", "precision") if len({getattr(one, part) for one in found}) > 1)
+    return tuple(part for part in ("phase", "precision", "device") if len({getattr(one, part) for one in found}) > 1)
 
 
 def labelled(label: str, workload: Workload, parts: Sequence[str]) -> str:

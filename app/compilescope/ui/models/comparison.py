@@ -23,7 +23,7 @@ EAGER = "eager"
 class ComparisonRow:
     """`run` is None for eager, which has no figure of its own: it is measured anew beside each configuration.
 
-    A row of eager has the workload that it ran, and `scope`, what tells it from the other rows of eager.
+    A row of eager has the workload that it ran. `scope`: what tells a row from others of the same name.
     """
 
     run: Run | None
@@ -55,7 +55,8 @@ class ComparisonRow:
         if self.run is None:
             return f"{EAGER}{self.scope}"
         # torch's backend of that name is a configuration like others
-        return f"backend {EAGER}" if self.run.label == EAGER else self.run.label
+        name = f"backend {EAGER}" if self.run.label == EAGER else self.run.label
+        return f"{name}{self.scope}"
 
     @property
     def eager(self) -> tuple[float, ...]:
@@ -100,11 +101,19 @@ def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | Non
     """
     chosen = next((run for run in runs if run.id == baseline), None)
     base = findings.of(chosen).measures.speedup if chosen else None
+    # phase and precision are in the labels
+    several = [part for part in varying_parts(run.workload for run in runs) if part == "device"]
     rows = []
     for run in runs:
         own = base if chosen and run.workload == chosen.workload else None
         rows.append(
-            ComparisonRow(run=run, finding=findings.of(run), base=own, is_base=own is not None and run is chosen)
+            ComparisonRow(
+                run=run,
+                finding=findings.of(run),
+                scope=labelled("", run.workload, several),
+                base=own,
+                is_base=own is not None and run is chosen,
+            )
         )
     if not rows or runs[0].is_trace:
         return rows
@@ -218,7 +227,8 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
         tone=_speedup_tone,
         tip=_why,
         explanation="Eager over compiled of the same row (over that of the baseline, where another row was chosen), "
-        "and half the width of its 95 % interval.",
+        "and half the width of its 95 % interval. It is the median ratio of neighbouring blocks, so that a machine whose "
+        "speed wanders slows both alike; the medians beside it wander with the machine.",
     ),
     Column(
         title="First call",
