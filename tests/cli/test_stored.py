@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -72,6 +74,19 @@ def test_that_history_as_json_can_be_searched(capsys: pytest.CaptureFixture[str]
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["id"], row["title"], row["runs"], row["finished"]) == ("beef", "decoder.py", 1, 1)
     assert row["best"]["speedup"] == pytest.approx(1.5, abs=0.05)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_that_output_that_cannot_be_written_is_a_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        found = subprocess.run(
+            [sys.executable, "-m", "compilescope", "history"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+
+    assert (found.returncode, found.stderr) == (
+        1,
+        "compilescope: The output could not be written: No space left on device.\n",
+    )
 
 
 def test_that_an_empty_history_says_so(capsys: pytest.CaptureFixture[str]) -> None:

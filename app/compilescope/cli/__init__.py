@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -18,7 +19,10 @@ FINISHED, FAILED, BAD_USAGE, STOPPED = 0, 1, 2, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     try:
-        return _run(list(sys.argv[1:] if argv is None else argv))
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        if sys.stdout:  # there is none in a program without a console
+            sys.stdout.flush()
+        return status
     except AppError as error:
         print(f"compilescope: {error.message}", file=sys.stderr)
         if error.hint:
@@ -26,9 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_USAGE if isinstance(error, UsageError) else FAILED
     except KeyboardInterrupt:
         return STOPPED
-    except BrokenPipeError:
-        # who read our output has gone; the interpreter must not try to flush it at exit
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO):
+            raise
+        # the interpreter must not try to flush at exit what nobody takes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno != errno.EPIPE:
+            print(f"compilescope: The output could not be written: {error.strerror}.", file=sys.stderr)
         return FAILED
 
 

@@ -316,6 +316,7 @@ class MainWindow(QMainWindow):
         self.workspace.answer.stop_wanted.connect(self.stop)
         self.workspace.answer.copied.connect(self.status.say)
         self._connect_keeping()
+        self.traces.began.connect(self.messages.hide)
         self.traces.said.connect(self.status.say)
         self.traces.failed.connect(self.messages.show_error)
         self.traces.informed.connect(self.messages.show_info)

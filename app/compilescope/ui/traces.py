@@ -105,6 +105,7 @@ class TraceReader(QObject):
 class TraceCommands(QObject):
     """Open trace, save trace, export timeline. `said` goes to the status bar."""
 
+    began = Signal()
     said = Signal(str)
     failed = Signal(str, str)
     informed = Signal(str)
@@ -125,6 +126,7 @@ class TraceCommands(QObject):
             self.failed.emit(BUSY, "Stop it first (Esc), then open the trace.")
             return
         self._path = path
+        self.began.emit()
         self.said.emit(f"Reading {path.name} …")
         self.reader.open(path)
 

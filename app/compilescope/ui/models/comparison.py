@@ -227,8 +227,8 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
         tone=_speedup_tone,
         tip=_why,
         explanation="Eager over compiled of the same row (over that of the baseline, where another row was chosen), "
-        "and half the width of its 95 % interval. It is the median ratio of neighbouring blocks, so that a machine whose "
-        "speed wanders slows both alike; the medians beside it wander with the machine.",
+        "and half the width of its 95 % interval. It is the median ratio of neighbouring blocks, so that a machine "
+        "whose speed wanders slows both alike; the medians beside it wander with the machine.",
     ),
     Column(
         title="First call",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QWidget
 
 from compilescope.ui.widgets import chip, label, plain_tip
@@ -35,6 +35,14 @@ class ChipRow(QWidget):
         wanted = set(names)
         for name, part in self._chips.items():
             part.setChecked(name in wanted)
+
+
+def _before(parts: Sequence[QWidget]) -> QWidget | None:
+    """What Tab leaves for the first of these parts."""
+    found = parts[0].previousInFocusChain() if parts else None
+    while found is not None and found.focusPolicy() == Qt.FocusPolicy.NoFocus and found is not parts[0]:
+        found = found.previousInFocusChain()
+    return found
 
 
 class TickList(QWidget):
@@ -72,7 +80,7 @@ class TickList(QWidget):
         """Show these options; what was ticked stays ticked where it is still there."""
         if list(names) == self.names:
             return
-        before = set(self.chosen)
+        before, place = set(self.chosen), _before(list(self._ticks.values()))
         for part in (*self._ticks.values(), *self._notes.values()):
             self._layout.removeWidget(part)
             part.deleteLater()
@@ -88,6 +96,9 @@ class TickList(QWidget):
             row, column = divmod(number, self._columns)
             self._layout.addWidget(tick, 2 * row, column)
             self._layout.addWidget(note, 2 * row + 1, column)
+            if place is not None:
+                self.setTabOrder(place, tick)
+                place = tick
         if set(self.chosen) != before:
             self.changed.emit()
 
