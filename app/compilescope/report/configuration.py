@@ -63,14 +63,15 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
         ("The first call", phase_blocks(run)),
         ("The shape sweep", sweep_blocks(run)),
         ("The break-even", _cost(run)),
+        ("What is known of results and memory", _numbers_and_memory(run)),
         ("The list of graph breaks", _graph_breaks(run, name, read, seen)),
         ("The list of recompiles", recompile_blocks(run)),
         ("The ledger of caches", cache_blocks(run)),
         ("What became of CUDA graphs", cudagraph_blocks(run)),
         ("What was autotuned", autotune_blocks(run)),
-        ("The list of kernels", kernel_blocks(run, name, seen.kernels)),
-        ("What is known of results and memory", _numbers_and_memory(run)),
         ("What to try", _advice(run, name, comparison, seen)),
+        # the longest, so that no page holds a line or two that came after it
+        ("The list of kernels", kernel_blocks(run, name, seen.kernels)),
     )
     return Section(
         title=name,
