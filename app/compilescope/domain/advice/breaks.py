@@ -69,6 +69,15 @@ CAUSES = (
         "part.",
     ),
     Cause(
+        code="fake_tensors",
+        title="An operator cannot be traced",
+        words=r"does not support running with fake tensors",
+        remedy="Give an operator of your own a fake implementation (torch.library.register_fake). In "
+        "nn.TransformerEncoderLayer and nn.MultiheadAttention it is the fused fast path of inference: leave dynamic at "
+        "auto, or turn that path off with torch.backends.mha.set_fastpath_enabled(False) and compare with eager as it "
+        "was, since eager becomes slower without it.",
+    ),
+    Cause(
         code="logging",
         title="Printing or logging inside the compiled part",
         words=r"\bprint\b|logging|warnings\.warn|reorder\w* a debugging function",

@@ -78,7 +78,7 @@ def cudagraphs_without_cuda(case: Case) -> Iterator[Advice]:
 def launch_bound(case: Case) -> Iterator[Advice]:
     """The GPU waits for Python, and nothing was done about it."""
     share, measures = case.measures.compiled_busy_share, case.measures
-    if measures.launch_bound and share is not None and not case.run.config.wants_cudagraphs:
+    if measures.launch_bound and share is not None and case.story.graphs and not case.run.config.wants_cudagraphs:
         launches = measures.compiled_launches
         count = f" and {units.count(launches)} launches" if launches else ""
         yield Advice(
