@@ -39,7 +39,7 @@ def test_that_a_dropped_script_ends_in_a_filled_table(real_desk: Any, tmp_path: 
     assert default[2].split()[-1] in ("ms", "µs")
     assert "×" in default[4]
     assert default[7:9] == ["1", "0"]
-    assert default[-1] in ("faster", "slower", "no clear difference")
+    assert default[-1] in ("faster", "slower", "no difference", "too noisy")
     states = {step.name: step.state.value for step in real_desk.window.findChild(object, "pipeline_strip").steps}
     assert states["Measured"] == "done"
     assert states["Inductor"] == "done"

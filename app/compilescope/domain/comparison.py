@@ -13,14 +13,13 @@ from compilescope.domain.faults import HINT, fault
 from compilescope.domain.matrix import workload_name
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
-from compilescope.domain.statistics import NOISE_FLOOR, Interval
+from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
 from compilescope.domain.verdict import (
     KINDS,
     Verdict,
     break_even_text,
     disagreement_reason,
     interval_text,
-    is_settled,
     judge,
     numbers_reason,
     story_reasons,
@@ -182,9 +181,15 @@ def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
         return f"{head}. {_named(known)}{rest}"
     if len(known) <= MOST_NAMED:
         return f"{head}: no configuration was shown to be faster. {_named(known)}{rest}"
-    counts = Counter(verdict.kind for _, verdict in known)
-    listed = ", ".join(f"{counts[kind]} {kind.replace('_', ' ')}" for kind in KINDS if counts[kind])
+    counts = Counter(_kind_word(run, verdict) for run, verdict in known)
+    listed = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     return f"{head}: of {len(known)} configurations none was shown to be faster ({listed}).{rest}"
+
+
+def _kind_word(run: Run, verdict: Verdict) -> str:
+    if verdict.kind == "no_difference" and not is_settled(measure(run).speedup):
+        return "too noisy to tell"
+    return verdict.kind.replace("_", " ")
 
 
 def _named(known: Sequence[tuple[Run, Verdict]]) -> str:

@@ -42,6 +42,11 @@ class Config:
         return by_option or self.mode in ("max-autotune", "max-autotune-no-cudagraphs")
 
     @property
+    def asks_by(self) -> str:
+        """What asks for CUDA graphs or tuning, in a sentence: the mode, else the whole name."""
+        return self.mode or self.label
+
+    @property
     def label(self) -> str:
         """A short name, unique among the configurations of one comparison."""
         # "eager" alone is what every configuration is compared with

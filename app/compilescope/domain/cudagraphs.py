@@ -78,7 +78,7 @@ def sentence(run: Run) -> str:
     story = run.story
     device = _device(run)
     if run.config.wants_cudagraphs and device == "cpu":
-        return f"{run.config.label} ran on the CPU, where there are no CUDA graphs.{_same_as(run.config.mode)}"
+        return f"{run.config.asks_by} ran on the CPU, where there are no CUDA graphs.{_same_as(run.config.mode)}"
     found = story.cudagraphs if story else []
     recorded = sum(event.state == "recorded" for event in found)
     skipped = sum(event.state == "skipped" for event in found)

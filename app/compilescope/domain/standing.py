@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
+from compilescope.domain.statistics import is_settled
 
 if TYPE_CHECKING:
     from compilescope.domain.verdict import Verdict
@@ -25,7 +27,7 @@ _KINDS = {
     "not_compiled": "not compiled",
     "slower": "slower",
     "faster": "faster",
-    "no_difference": "no clear difference",
+    "no_difference": "no difference",
 }
 _WHEN = {
     "start": "at the start",
@@ -71,7 +73,11 @@ def standing(run: Run, verdict: Verdict | None) -> str:
         return "saved trace"
     if run.outcome != "finished":
         return ending(run)
-    return _KINDS.get(verdict.kind, verdict.kind) if verdict else "judging"
+    if verdict is None:
+        return "judging"
+    if verdict.kind == "no_difference" and not is_settled(measure(run).speedup):
+        return "too noisy"
+    return _KINDS.get(verdict.kind, verdict.kind)
 
 
 def ending(run: Run) -> str:

@@ -42,6 +42,9 @@ FEWEST = 10
 # differ from process to process and show in no series
 LEAST_SPREAD = 0.001
 
+# half a width at which "no difference" would hide one that matters
+TOO_NOISY = 0.1
+
 _Z = 1.959964
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 
@@ -129,6 +132,11 @@ def difference(interval: Interval | None, noise_floor: float = NOISE_FLOOR) -> s
     if interval is None or abs(interval.value - 1) <= noise_floor or interval.contains(1.0):
         return None
     return "faster" if interval.value > 1 else "slower"
+
+
+def is_settled(interval: Interval | None) -> bool:
+    """Whether a speedup is known well enough to say that nothing differs."""
+    return interval is not None and interval.half_width <= TOO_NOISY
 
 
 def quick_interval(pairs: Pairs) -> Interval | None:

@@ -10,11 +10,9 @@ from compilescope.domain.faults import fault
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
 from compilescope.domain.standing import when_text
-from compilescope.domain.statistics import NOISE_FLOOR, Interval
+from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
 
 KINDS = ("failed", "incorrect", "not_compiled", "slower", "faster", "no_difference")
-# half a width at which "no difference" would hide one that matters
-TOO_NOISY = 0.1
 # errors whose message is a sentence of ours, to which a class adds nothing
 _OWN_TYPES = ("ScriptError", "NothingToRun", "SystemExit", "SetupError")
 # what the worker warns of when the machine disturbed its timing
@@ -69,11 +67,6 @@ def noise_floor_text(noise_floor: float) -> str:
     if noise_floor > NOISE_FLOOR:
         return f"Noise floor {share}, by this machine's calibration: a smaller difference from eager is not called one."
     return f"Noise floor {share}, the least that is assumed: a smaller difference from eager is not called one."
-
-
-def is_settled(speedup: Interval | None) -> bool:
-    """Whether a speedup is known well enough to say that nothing differs."""
-    return speedup is not None and speedup.half_width <= TOO_NOISY
 
 
 def is_undecided(speedup: Interval) -> bool:

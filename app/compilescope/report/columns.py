@@ -10,7 +10,8 @@ from typing import Any
 from compilescope.domain import units
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
-from compilescope.domain.verdict import TOO_NOISY, Verdict
+from compilescope.domain.statistics import TOO_NOISY
+from compilescope.domain.verdict import Verdict
 
 JsonRun = Mapping[str, Any]
 # of a workload, what rows of one comparison may differ in

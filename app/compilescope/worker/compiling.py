@@ -73,12 +73,12 @@ def cautions(config: Config, device: torch.device) -> Iterator[Warning]:
     if device.type == "cpu" and (options.get("triton.cudagraphs") or config.backend == "cudagraphs"):
         yield Warning(
             code="cudagraphs_need_cuda",
-            message=f"{config.label} records CUDA graphs, which need a CUDA device; on the CPU it works without them.",
+            message=f"{config.asks_by} records CUDA graphs, which need a CUDA device; on the CPU it does without.",
             hint="Choose a CUDA device, or compare the mode default here.",
         )
     if device.type == "cpu" and options.get("max_autotune"):
         yield Warning(
             code="autotune_on_cpu",
-            message=f"{config.label} tunes Triton kernels for a GPU; on the CPU there is little for it to tune.",
+            message=f"{config.asks_by} tunes Triton kernels for a GPU; on the CPU there is little for it to tune.",
             hint="Expect the speed of the mode default, and a longer first call.",
         )

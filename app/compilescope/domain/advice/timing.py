@@ -37,7 +37,7 @@ def cudagraph_skipped(case: Case) -> Iterator[Advice]:
     yield Advice(
         code="cudagraph_skipped",
         title="CUDA graphs were skipped",
-        evidence=f"{case.run.label} asked for CUDA graphs, and {units.plural(len(rows), 'graph')} did without"
+        evidence=f"{case.run.config.asks_by} asked for CUDA graphs, and {units.plural(len(rows), 'graph')} did without"
         f"{place_text(places)}: {reason}",
         remedy=f"{remedy} Without CUDA graphs that code runs as in mode default.",
         source=CUDAGRAPHS,
@@ -55,7 +55,7 @@ def cudagraph_warning(case: Case) -> Iterator[Advice]:
         yield Advice(
             code="cudagraph_warning",
             title="CUDA graphs wait for a backward" if is_pending else "torch warns about CUDA graphs",
-            evidence=f"{case.run.label}{place_text(places_of([row]))}: {reason}",
+            evidence=f"{case.run.config.asks_by}{place_text(places_of([row]))}: {reason}",
             remedy=cudagraphs.remedy(row) or "See the warning, and the page on CUDA graphs.",
             source=CUDAGRAPHS,
             places=places_of([row]),
@@ -68,7 +68,7 @@ def cudagraphs_without_cuda(case: Case) -> Iterator[Advice]:
         yield Advice(
             code="cudagraphs_without_cuda",
             title="CUDA graphs need a CUDA device",
-            evidence=f"{case.run.label} ran on the CPU, where there are no CUDA graphs.",
+            evidence=f"{case.run.config.asks_by} ran on the CPU, where there are no CUDA graphs.",
             remedy="On a CPU compare default with max-autotune-no-cudagraphs; reduce-overhead is the same as default.",
             source=COMPILE,
             severity="note",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -48,6 +48,8 @@ class DataTable(QTableView):
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setShowGrid(False)
         self.setWordWrap(False)
+        # names and paths that begin alike differ at their ends
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         # a table takes Tab for itself otherwise, and the keyboard never gets out of it
         self.setTabKeyNavigation(False)
         self.verticalHeader().setVisible(False)
