@@ -66,6 +66,16 @@ def test_that_lines_of_runs_that_go_on_at_once_say_whose_they_are() -> None:
     assert lines[-1].startswith("  [1] finished after")
 
 
+def test_that_a_run_that_never_began_is_named_and_has_no_duration() -> None:
+    stream = io.StringIO()
+    run = Run("r", config=Config(dynamic=True), workload=Workload(script="model.py"))
+    run.apply(e.Ended(outcome="stopped"))
+
+    Progress(2, stream).end(run)
+
+    assert stream.getvalue() == "  default · dynamic: not run\n"
+
+
 @pytest.mark.parametrize("outcome", ["failed", "crashed", "timed_out"])
 def test_that_a_crash_shows_the_last_lines_and_none_of_their_control_characters(outcome: str) -> None:
     lines = tuple(f"\x1b[31mline {number}\x1b[0m\a" for number in range(20))

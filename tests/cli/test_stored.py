@@ -178,6 +178,16 @@ def test_that_a_file_that_is_no_baseline_is_refused_before_anything_runs(
     assert "base.json is no" in capsys.readouterr().err
 
 
+def test_that_results_are_not_written_over_the_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, base = tmp_path / "model.py", tmp_path / "base.json"
+    script.write_text("from torch import nn\nclass Model(nn.Module): pass\ndef get_inputs(): return []\n")
+    base.write_text('{"schema": 1, "runs": []}')
+
+    assert main(["bench", str(script), "--baseline", str(base), "--json", str(base)]) == 2
+    assert "--json would write over" in capsys.readouterr().err
+    assert base.read_text() == '{"schema": 1, "runs": []}'
+
+
 def test_that_a_comparison_that_is_not_there_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "zzz"]) == 2
     assert "no comparison 'zzz'" in capsys.readouterr().err

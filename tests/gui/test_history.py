@@ -154,6 +154,23 @@ def test_that_a_deleted_comparison_comes_back_by_undo(desk: Any) -> None:
     desk.wait(lambda: len(desk.cells("history")) == 1)
 
 
+def test_that_undo_brings_back_what_was_deleted_one_after_the_other(desk: Any) -> None:
+    run_two(desk)
+    desk.window.run()
+    desk.wait(lambda: len(desk.store.comparisons()) == 2 and is_listed(desk, finished=2), 30)
+    show_history(desk)
+    desk.wait(lambda: len(desk.cells("history")) == 2)
+
+    for left in (1, 0):
+        select(desk, "history", 0)
+        press(desk, "Delete")
+        desk.wait(lambda left=left: len(desk.cells("history")) == left)
+    assert desk.window.messages.text == "Deleted: 2 comparisons."
+    desk.child(QPushButton, "message_yes").click()
+
+    desk.wait(lambda: len(desk.cells("history")) == 2)
+
+
 def test_that_a_comparison_goes_out_as_a_file_and_comes_in_again(
     desk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

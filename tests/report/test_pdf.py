@@ -170,6 +170,29 @@ def test_that_the_same_comparison_gives_the_same_bytes_but_for_the_date(tmp_path
     assert written[0] == written[1]
 
 
+def test_that_a_link_stays_a_link_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    target, link = tmp_path / "real.pdf", tmp_path / "link.pdf"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+
+    write_pdf(comparison(samples=40), link)
+
+    assert link.is_symlink() and target.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a file that is no regular one")
+def test_that_what_is_no_regular_file_is_written_into_and_not_replaced(tmp_path: Path) -> None:
+    pipe, found = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+
+    write_pdf(comparison(samples=40), pipe)
+    reader.join(30)
+
+    assert pipe.is_fifo() and found[0].startswith(b"%PDF")
+
+
 def test_that_another_thread_can_write_while_the_window_lives(tmp_path: Path, qapp: QCoreApplication) -> None:
     found = comparison([Config()], samples=20)
     writers = [Thread(target=write_pdf, args=(found, tmp_path / f"{i}.pdf")) for i in range(2)]

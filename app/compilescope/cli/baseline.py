@@ -15,12 +15,12 @@ from compilescope.domain.errors import UsageError
 def read_baseline(name: str) -> Mapping[str, Any]:
     """The comparison in a file that `bench --json` wrote."""
     try:
-        value = json.loads(Path(name).read_text("utf-8"))
+        value = json.loads(Path(name).read_bytes())
     except OSError as error:
         raise UsageError(
             f"{name} cannot be read: {error.strerror or error}.", hint="Give a file made by `bench --json FILE`."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{name} is no JSON ({error}).", hint="Give a file made by `bench --json FILE`.") from error
     return checked_baseline(value, name)
 

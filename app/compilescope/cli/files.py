@@ -21,7 +21,7 @@ WRITERS: Mapping[str, Callable[[dict[str, Any], str], None]] = {
     "csv": tables.write_csv,
     "markdown": tables.write_markdown,
 }
-READ = ("script", "path")
+READ = ("script", "path", "baseline")
 
 
 @dataclass(frozen=True, kw_only=True)

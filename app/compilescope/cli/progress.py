@@ -10,6 +10,7 @@ from typing import TextIO
 
 from compilescope.domain import units
 from compilescope.domain.run import Run
+from compilescope.domain.standing import ending
 
 LAST_LINES = 10
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\a\x1b]*(\a|\x1b\\))")
@@ -58,8 +59,10 @@ class Progress:
 
     def end(self, run: Run) -> None:
         self.show(run)
-        # one that was stopped while it waited has never begun
-        told = self._going.get(run.id) or _Told(number=0)
+        told = self._going.get(run.id)
+        if told is None:  # stopped while it waited
+            self._line(f"  {run.label}: {ending(run)}")
+            return
         seconds = units.duration(time.monotonic() - told.began)
         mark = self._mark(told)
         self._line(f"{mark}{(run.outcome or '').replace('_', ' ')} after {seconds}")

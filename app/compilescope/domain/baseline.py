@@ -24,12 +24,13 @@ def regressions(results: Row, baseline: Row) -> list[str]:
     """
     floor = max(float(side.get("noise_floor") or NOISE_FLOOR) for side in (results, baseline))
     same_device = _device(results) == _device(baseline)
+    same_torch = _torch(results) == _torch(baseline)
     found: list[str] = []
     for label, now, before in _pairs(results, baseline):
         sentences = _broken(now, before) or [
             *_new_breaks(now, before),
             *_new_recompiles(now, before),
-            *_lost_cuda_graphs(now, before),
+            *_lost_cuda_graphs(now, before, same_torch),
             *_wrong_numbers(now),
             *_slowdown(now, before, floor, same_device),
         ]
@@ -60,10 +61,15 @@ def is_comparable(results: Row, baseline: Row) -> bool:
 
 def checked_baseline(value: object, name: str) -> Row:
     """The value of a baseline file, if it is one."""
+    hint = "Give a file made by `bench --json FILE`."
     if not isinstance(value, dict) or not isinstance(value.get("runs"), list) or value.get("schema") != 1:
-        raise UsageError(
-            f"{name} is no comparison that CompileScope wrote.", hint="Give a file made by `bench --json FILE`."
-        )
+        raise UsageError(f"{name} is no comparison that CompileScope wrote.", hint=hint)
+    try:
+        # whatever is read later is read now, before an hour of measuring
+        differences(value, value)
+        regressions(value, value)
+    except Exception as error:
+        raise UsageError(f"{name} is damaged: a part of it is not what a comparison holds.", hint=hint) from error
     return value
 
 
@@ -84,7 +90,7 @@ def _key(run: Row, comparison: Row) -> str:
     plain = {
         "config": config.to_json() | {"mode": config.mode or "default"},
         "script": PurePath(str(workload.get("script") or "")).name,
-        **{key: workload.get(key) for key in ("entry", "phase", "precision")},
+        **{key: workload.get(key) for key in ("entry", "phase", "precision", "train_mode", "grad_mode", "threads")},
         "inputs": [[row.get("shape"), row.get("dtype")] for row in workload.get("inputs") or []],
     }
     return json.dumps(plain, sort_keys=True)
@@ -97,6 +103,10 @@ def _label(run: Row) -> str:
 def _device(comparison: Row) -> tuple[object, object]:
     environment = comparison.get("environment") or {}
     return environment.get("device"), environment.get("cpu")
+
+
+def _torch(comparison: Row) -> object:
+    return (comparison.get("environment") or {}).get("torch")
 
 
 def _broken(now: Row, before: Row) -> list[str]:
@@ -190,12 +200,14 @@ def _place(row: Row) -> str:
     return f"{_file(row)}:{row['line']}" if row.get("line") else _file(row)
 
 
-def _lost_cuda_graphs(now: Row, before: Row) -> list[str]:
+def _lost_cuda_graphs(now: Row, before: Row, same_torch: bool) -> list[str]:
+    """The torch that told of recordings before would tell of them now; another one may not."""
     ours, theirs = now.get("cudagraphs") or {}, before.get("cudagraphs") or {}
     if theirs.get("captured") is not True:
         return []
     skips = ours.get("skips") or []
-    if ours.get("captured") is False:
+    is_silent = ours.get("captured") is None and same_torch and (now.get("compile") or {}).get("graphs")
+    if ours.get("captured") is False or is_silent:
         reason = next((row.get("reason") for row in skips if row.get("reason")), None)
         return [f"CUDA graphs are lost{f': {reason}' if reason else ''}."]
     known = {_skip_key(row) for row in theirs.get("skips") or []}

@@ -13,7 +13,7 @@ from compilescope.domain.config import Config
 from compilescope.domain.measures import Measures, Summary, measure
 from compilescope.domain.pipeline import self_times
 from compilescope.domain.run import ProcessStory, Run
-from compilescope.domain.statistics import NOISE_FLOOR
+from compilescope.domain.statistics import NOISE_FLOOR, Interval
 from compilescope.domain.verdict import interval_text
 
 NONE = "–"
@@ -56,11 +56,17 @@ class Difference:
     rows: tuple[Row, ...]
 
 
-def difference(before: Run, after: Run, *, sources: tuple[str | None, str | None] = (None, None)) -> Difference:
+def difference(
+    before: Run,
+    after: Run,
+    *,
+    sources: tuple[str | None, str | None] = (None, None),
+    noise_floor: float = NOISE_FLOOR,
+) -> Difference:
     """What changed from one run to another. `sources`: the scripts' texts as they were, where they are known."""
     rows = [
         *_options(before, after),
-        *_timing(measure(before), measure(after)),
+        *_timing(measure(before), measure(after), noise_floor),
         *_compiler(before, after),
         *_counted("Graph breaks", _breaks(before), _breaks(after)),
         *_counted("Recompiles", _recompiles(before), _recompiles(after)),
@@ -69,16 +75,22 @@ def difference(before: Run, after: Run, *, sources: tuple[str | None, str | None
         *_checks(before, after),
     ]
     return Difference(
-        cautions=tuple(cautions(before, after, sources=sources)), summary=_summary(before, after), rows=tuple(rows)
+        cautions=tuple(cautions(before, after, sources=sources)),
+        summary=_summary(before, after, noise_floor),
+        rows=tuple(rows),
     )
 
 
-def _summary(before: Run, after: Run) -> str:
+def _is_apart(one: Interval, two: Interval, noise_floor: float) -> bool:
+    return not one.overlaps(two) and abs(two.value / one.value - 1) > noise_floor
+
+
+def _summary(before: Run, after: Run, noise_floor: float) -> str:
     one, two = measure(before).speedup, measure(after).speedup
     if one is None or two is None:
         missing = [run.label for run, found in ((before, one), (after, two)) if found is None]
         return f"No speed to compare: {' and '.join(dict.fromkeys(missing))} was not measured to the end."
-    if one.overlaps(two) or abs(two.value / one.value - 1) <= NOISE_FLOOR:
+    if not _is_apart(one, two, noise_floor):
         return f"No provable difference in speed: {interval_text(one)} and {interval_text(two)} against eager."
     word = "faster" if two.value > one.value else "slower"
     factor = max(two.value / one.value, one.value / two.value)
@@ -107,11 +119,13 @@ def _settings(config: Config) -> dict[str, str]:
     }
 
 
-def _timing(old: Measures, new: Measures) -> Iterator[Row]:
+def _timing(old: Measures, new: Measures, noise_floor: float) -> Iterator[Row]:
     yield _timed("Eager, time per call", _median(old.eager), _median(new.eager))
     yield _timed("Compiled, time per call", _median(old.compiled), _median(new.compiled))
     one, two = old.speedup, new.speedup
-    tone = "" if one is None or two is None or one.overlaps(two) else "good" if two.value > one.value else "bad"
+    tone = ""
+    if one is not None and two is not None and _is_apart(one, two, noise_floor):
+        tone = "good" if two.value > one.value else "bad"
     yield Row(section="Timing", name="Speedup", before=interval_text(one), after=interval_text(two), tone=tone)
     yield _timed("First call, cold", old.cold_first_call_s, new.cold_first_call_s)
     yield _timed("First call, warm cache", old.warm_first_call_s, new.warm_first_call_s)

@@ -226,7 +226,9 @@ def _on_fusion(found: Hotspots) -> Iterator[str]:
     eager, compiled = found.eager, found.compiled
     if eager is None or compiled is None:
         return
-    what = "kernels on the GPU" if compiled.clock == "device" else "operators and kernels"
+    is_one = eager.launches == 1
+    on_gpu, on_cpu = ("kernel on the GPU", "operator") if is_one else ("kernels on the GPU", "operators and kernels")
+    what = on_gpu if compiled.clock == "device" else on_cpu
     text = f"A call runs {_number(eager.launches)} {what} in eager and {_number(compiled.launches)} compiled"
     fused = [row for row in compiled.rows if "_fused_" in row.name]
     if not fused:

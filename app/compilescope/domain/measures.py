@@ -255,7 +255,7 @@ def _shapes(run: Run) -> tuple[ShapeMeasures, ...]:
             recompiles=_recompiles(run.story, shape),
             eager=_summary(run.processes, EAGER, shape=shape),
             compiled=_summary(run.processes, COMPILED, shape=shape),
-            speedup=statistics.rough_interval([pairs_of(process, shape) for process in run.processes]),
+            speedup=_speedup(run, [pairs_of(process, shape) for process in run.processes]),
         )
         for shape in shapes
     )

@@ -224,6 +224,8 @@ def _variances(processes: Sequence[Pairs]) -> list[float]:
         return [_deviation(pairs.windows) ** 2 / len(pairs.windows) for pairs in processes]
     logs = [[math.log(e / c) for e, c in zip(pairs.eager, pairs.compiled, strict=False)] for pairs in processes]
     pooled = math.fsum((len(row) - 1) * _deviation(row) ** 2 for row in logs) / sum(len(row) - 1 for row in logs)
+    # a few values that are equal by chance show no calm
+    pooled = max(pooled, LEAST_SPREAD**2)
     # a median of normal values varies pi / 2 times as much as their mean
     return [pooled * math.pi / 2 / len(row) for row in logs]
 

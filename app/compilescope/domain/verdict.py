@@ -116,12 +116,18 @@ def _failure_reasons(run: Run) -> tuple[str, ...]:
     reasons = []
     if error is not None:
         where = f" ({error.file}:{error.line})" if error.file and error.line else ""
-        reasons.append(f"It ended {when_text(error.stage)}".rstrip() + f"{where}: {_first_line(error.message)}")
+        reasons.append(f"It ended {_when(run, error.stage)}".rstrip() + f"{where}: {_first_line(error.message)}")
         if error.hint:
             reasons.append(error.hint)
     elif run.current_stage is not None:
-        reasons.append(f"It ended {when_text(run.current_stage.name) or 'before its first stage'}.")
+        reasons.append(f"It ended {_when(run, run.current_stage.name) or 'before its first stage'}.")
     return tuple(reasons)
+
+
+def _when(run: Run, stage: str | None) -> str:
+    """When a run ended: "while compiling", with the start where it was the second one."""
+    text = when_text(stage)
+    return f"{text} in the warm start" if text and len(run.processes) > 1 else text
 
 
 def _timing(kind: str, speedup: Interval | None, noise_floor: float) -> str:
@@ -178,7 +184,14 @@ def _time_reason(measures: Measures) -> str:
         f"Median time per call {units.duration(eager.median)} eager, {units.duration(compiled.median)} compiled; "
         f"95 % interval of the speedup {speedup.low:.3f} to {speedup.high:.3f} from {compiled.samples} blocks"
         + (f", {stop[measures.stopped_by]}." if measures.stopped_by in stop else ".")
+        + ("" if speedup.contains(eager.median / compiled.median) else WANDERED)
     )
+
+
+WANDERED = (
+    " The machine's speed wandered: the speedup is that of blocks timed one right after the other, and the medians of "
+    "all blocks do not give it."
+)
 
 
 def disagreement_reason(measures: Measures) -> str:

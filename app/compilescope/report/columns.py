@@ -130,7 +130,8 @@ def told_apart(comparison: Mapping[str, Any]) -> list[JsonRun]:
     common = comparison.get("workload") or {}
     runs: Sequence[JsonRun] = comparison["runs"]
     workloads = [run.get("workload") or common for run in runs]
-    parts = [name for name in SCOPE if len({workload.get(name) for workload in workloads}) > 1]
+    # a run that never began knows no device
+    parts = [name for name in SCOPE if len({workload[name] for workload in workloads if workload.get(name)}) > 1]
     found = []
     for run, workload in zip(runs, workloads, strict=True):
         known = re.split(r"[(), ]+", label(run))

@@ -79,11 +79,12 @@ def distribution_figure(run: Run) -> Figure | None:
         return None
     measures = measure(run)
     clock = "CUDA events" if measures.clock == "cuda_event" else "the wall clock"
+    timed = sum(1 for process in run.processes if process.samples(COMPILED).seconds)
+    means = "; the medians above are means of those of the two processes" if timed > 1 else ""
     caption = (
         f"Time per call, back to back, by {clock}: {units.count(len(eager))} blocks of eager and "
         f"{units.count(len(compiled))} of compiled calls, taken in turn. Over all blocks, the line marks the median, "
-        "the box the middle half, the whiskers the 5th and 95th percentile; the medians above are means of those of "
-        "the two processes."
+        f"the box the middle half, the whiskers the 5th and 95th percentile{means}."
     )
     return Figure(chart=DistributionChart(eager=eager, compiled=compiled), caption=caption)
 

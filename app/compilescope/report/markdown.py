@@ -61,8 +61,9 @@ def _table(runs: Sequence[Mapping[str, Any]], noise_floor: float | None) -> list
     return [
         *lines,
         "",
-        "Times are medians per call, back to back; the speedup is eager over compiled of the same row, in its phase "
-        f"and precision, with its 95 % interval.{floor}",
+        "Times are medians per call, back to back. The speedup is the median ratio of neighbouring blocks of eager and "
+        "compiled, in the phase and precision of its row, with its 95 % interval; where the machine's speed wanders, "
+        f"the medians beside it give another.{floor}",
     ]
 
 

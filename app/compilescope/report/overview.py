@@ -28,8 +28,9 @@ def comparison_tables(comparison: Comparison) -> list[Block]:
     return [
         Paragraph(
             text="Times are medians per call, back to back; eager is measured beside each configuration, in its phase "
-            "and precision. The interval of the speedup is the 95 % interval; break-even counts the calls until the "
-            "first call with a cold cache has paid off."
+            "and precision. The speedup, with its 95 % interval, is the median ratio of neighbouring blocks: where the "
+            "machine’s speed wandered, the medians beside it give another. Break-even counts the calls until the first "
+            "call with a cold cache has paid off."
         ),
         _timing_table(runs, labels, comparison.noise_floor),
         _compile_table(runs, labels),
@@ -171,7 +172,12 @@ def _speedup(run: Run, decimals: int) -> str:
 
 def _interval(run: Run, decimals: int) -> str:
     found = measure(run).speedup
-    return "–" if found is None else f"{found.low:.{decimals}f} – {found.high:.{decimals}f}"
+    return "–" if found is None else f"{_bound(found.low, decimals)} – {_bound(found.high, decimals)}"
+
+
+def _bound(value: float, decimals: int) -> str:
+    """No speedup is 0, however little of it is sure."""
+    return f"{value:.{decimals}f}" if round(value, decimals) else units.significant(value, 1)
 
 
 def _break_even(run: Run) -> str:

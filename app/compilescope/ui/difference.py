@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QGridLayout, QLabel, QVBoxLayout, QWidget
 
+from compilescope.domain.comparison import Comparison
 from compilescope.domain.difference import Difference, Row, difference
 from compilescope.domain.run import Run
+from compilescope.domain.statistics import NOISE_FLOOR
 from compilescope.ui.history.columns import date_text
 from compilescope.ui.keeping import Stored
 from compilescope.ui.models.rows import Column, RowsModel
@@ -38,6 +40,7 @@ class Candidate:
     name: str
     run: Run
     source: str | None = None
+    noise_floor: float = NOISE_FLOOR
 
 
 class DifferenceWindow(QDialog):
@@ -62,7 +65,8 @@ class DifferenceWindow(QDialog):
     @property
     def found(self) -> Difference:
         one, two = (self._candidates[max(box.currentIndex(), 0)] for box in (self._first, self._second))
-        return difference(one.run, two.run, sources=(one.source, two.source))
+        floor = max(one.noise_floor, two.noise_floor)
+        return difference(one.run, two.run, sources=(one.source, two.source), noise_floor=floor)
 
     def refresh(self) -> None:
         found = self.found
@@ -123,20 +127,25 @@ class DifferenceWindow(QDialog):
         return box
 
 
-def show_difference(runs: Sequence[Run], selected: Sequence[str], theme: Theme, parent: QWidget) -> None:
+def show_difference(comparison: Comparison, selected: Sequence[str], theme: Theme, parent: QWidget) -> None:
     """Set the selected configurations side by side; where one is selected, with the first of the others."""
-    measured = [run for run in runs if not run.is_trace]
+    measured = [run for run in comparison.runs if not run.is_trace]
     chosen = [i for i, run in enumerate(measured) if run.id in selected]
     pair = (chosen + [i for i in range(len(measured)) if i not in chosen])[:2]
     if len(pair) == 2:
-        candidates = [Candidate(name=run.label, run=run) for run in measured]
+        candidates = [Candidate(name=run.label, run=run, noise_floor=comparison.noise_floor) for run in measured]
         _open(candidates, sorted(pair), theme, parent)
 
 
 def compare_stored(found: tuple[Stored, Stored], theme: Theme, parent: QWidget) -> bool:
     """Set any configuration of one stored comparison beside any of another; False where one has none."""
     candidates = [
-        Candidate(name=f"{run.label}   ({date_text(stored.comparison.created)})", run=run, source=stored.source)
+        Candidate(
+            name=f"{run.label}   ({date_text(stored.comparison.created)})",
+            run=run,
+            source=stored.source,
+            noise_floor=stored.comparison.noise_floor,
+        )
         for stored in found
         for run in stored.comparison.runs
     ]

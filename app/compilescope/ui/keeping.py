@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from compilescope.store.records import ComparisonRow, StoredRequest, Unfinished
 
 TROUBLE_MS = 2_000
+# what is deleted within so long after the last time is undone with it
+UNDO_TOGETHER_S = 30.0
 FILES = "Comparison (*.compilescope)"
 SUFFIX = ".compilescope"
 
@@ -59,6 +62,8 @@ class HistoryCommands(QObject):
         self._state = state
         self._session = session
         self._trouble = ""
+        self._deleted: list[ComparisonRow] = []
+        self._deleted_at = 0.0
         self._background = Background("history", self)
         self._background.failed.connect(self.failed)
         self._timer = QTimer(self)
@@ -120,12 +125,20 @@ class HistoryCommands(QObject):
             self.resume(found)
 
     def delete(self, rows: Sequence[ComparisonRow]) -> None:
-        """Take comparisons off the list; the message that says so can undo it."""
+        """Take comparisons off the list; the message that says so can undo it, with what was deleted just before."""
+        shown = self._state.comparison
+        if self._state.is_busy and shown is not None and any(row.id == shown.id for row in rows):
+            self.failed.emit(BUSY, "Stop it first (Esc), then delete it.")
+            return
         for row in rows:
             self.history.delete(row.id)
         self._announce()
-        what = rows[0].title if len(rows) == 1 else units.plural(len(rows), "comparison")
-        self.asked.emit(f"Deleted: {what}.", (("Undo", partial(self._undo_delete, rows)),))
+        now = time.monotonic()
+        self._deleted = [*(self._deleted if now - self._deleted_at < UNDO_TOGETHER_S else ()), *rows]
+        self._deleted_at = now
+        whole = list(self._deleted)
+        what = whole[0].title if len(whole) == 1 else units.plural(len(whole), "comparison")
+        self.asked.emit(f"Deleted: {what}.", (("Undo", partial(self._undo_delete, whole)),))
 
     def export(self, row: ComparisonRow, window: QWidget) -> None:
         """Write a comparison as one file that can be sent and imported."""
@@ -158,6 +171,7 @@ class HistoryCommands(QObject):
         self._announce()
 
     def _undo_delete(self, rows: Sequence[ComparisonRow]) -> None:
+        self._deleted = []
         for row in rows:
             self.history.undo_delete(row.id)
         self._announce()

@@ -193,7 +193,8 @@ class MainWindow(QMainWindow):
     def _show_difference(self) -> None:
         from compilescope.ui.difference import show_difference
 
-        show_difference(self._state.runs, self.workspace.comparison.chosen, self._parts.theme, self)
+        if self._state.comparison is not None:
+            show_difference(self._state.comparison, self.workspace.comparison.chosen, self._parts.theme, self)
 
     def _compare_stored(self, found: tuple[Stored, Stored]) -> None:
         from compilescope.ui.difference import compare_stored

@@ -70,6 +70,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "or try another version of torch.",
     ),
     (r"Unexpected optimization option", "torch._inductor.list_options() names those of this torch."),
+    (r"Unrecognized mode", "torch._inductor.list_mode_options() names those of this torch."),
     (r"InvalidBackend", "`compilescope doctor` lists the backends of this torch."),
     (
         r"InductorError|BackendCompilerFailed|LoweringException",

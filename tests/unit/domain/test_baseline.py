@@ -108,9 +108,15 @@ def test_that_a_lost_cuda_graph_is_told_with_its_reason(results: Results, baseli
     assert sentence == "reduce-overhead: CUDA graphs are lost: mutated inputs (1 instances)."
 
 
-def test_that_cuda_graphs_of_which_nothing_is_known_are_not_lost(results: Results, baseline: Results) -> None:
+def test_that_cuda_graphs_of_which_the_same_torch_says_nothing_any_more_are_lost(
+    results: Results, baseline: Results
+) -> None:
     results["runs"][1]["cudagraphs"] = {"captured": None, "skips": []}
 
+    assert regressions(results, baseline) == ["reduce-overhead: CUDA graphs are lost."]
+
+    # another one may not tell, and where nothing was captured nothing could be
+    baseline["environment"]["torch"] = "2.6.0"
     assert regressions(results, baseline) == []
 
 
@@ -191,6 +197,34 @@ def test_that_other_input_sizes_are_another_run(results: Results, baseline: Resu
     results["runs"][0]["graph_breaks"] = []
 
     assert regressions(results, baseline) == []
+
+
+@pytest.mark.parametrize("key", ["train_mode", "grad_mode", "threads"])
+def test_that_another_way_to_run_the_model_is_another_run(results: Results, baseline: Results, key: str) -> None:
+    baseline["workload"][key] = "other"
+    results["runs"][0]["graph_breaks"] = []
+
+    assert len(differences(results, baseline)) == 1
+
+
+DAMAGE: list[dict[str, Any]] = [
+    {"runs": [{}]},
+    {"runs": [1]},
+    {"runs": [{"config": "default"}]},
+    {"runs": [{"config": {}, "outcome": "finished", "timing": [1]}]},
+    {"runs": [{"config": {}, "outcome": "finished", "graph_breaks": [1]}]},
+    {"runs": [{"config": {}, "outcome": "finished", "recompiles": [{"count": "x"}]}]},
+    {"runs": [{"config": {}, "outcome": "finished", "cudagraphs": [1]}]},
+    {"runs": [], "environment": "torch"},
+    {"runs": [], "noise_floor": "x"},
+    {"runs": [{"config": {}}], "workload": {"inputs": [1]}},
+]
+
+
+@pytest.mark.parametrize("value", DAMAGE, ids=str)
+def test_that_a_damaged_baseline_is_refused_before_anything_is_measured(value: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"old\.json is damaged"):
+        checked_baseline({"schema": 1} | value, "old.json")
 
 
 @pytest.mark.parametrize("value", [None, [], {}, {"schema": 1}, {"schema": 2, "runs": []}])

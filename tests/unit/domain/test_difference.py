@@ -41,6 +41,15 @@ def test_that_options_breaks_and_timing_are_set_side_by_side() -> None:
     assert any(name.startswith("Dynamo") for name in rows(found, "Compiler"))
 
 
+def test_that_a_difference_within_the_noise_floor_is_no_gain() -> None:
+    before, after = run(Config(), 1.5), run(Config(mode="reduce-overhead"), 1.9)
+
+    found = difference(before, after, noise_floor=0.5)
+
+    assert found.summary.startswith("No provable difference in speed")
+    assert rows(found, "Timing")["Speedup"][2] == ""
+
+
 def test_that_equal_runs_differ_in_nothing_and_no_speed_is_claimed() -> None:
     found = difference(run(Config()), run(Config()))
 

@@ -10,6 +10,7 @@ from compilescope.domain import events as e
 from compilescope.domain.config import Config
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
+from compilescope.domain.verdict import WANDERED, judge
 from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
@@ -31,6 +32,22 @@ def test_that_on_a_calm_machine_the_speedup_is_the_ratio_of_the_shown_medians(ma
     assert found.speedup.contains(1.5)
     assert found.eager.samples == found.compiled.samples == 120
     assert found.eager.p05 < found.eager.median < found.eager.p95
+
+
+def test_that_medians_that_do_not_give_the_speedup_are_explained():
+    run = Run("r", config=Config(), workload=Workload(script="model.py"))
+    # the machine falls to half its speed between the two blocks of the middle pair
+    for start in ("cold", "warm"):
+        run.apply_all([e.Hello(start=start), e.WorkloadReady(device="cpu")])
+        run.apply(e.Compile(compile_id="0/0", state="end", graphs=1, ops=3))
+        for side, seconds in (("eager", [3e-3] * 30 + [6e-3] * 29), ("compiled", [2e-3] * 29 + [4e-3] * 30)):
+            run.apply(e.Samples(side=side, measure="back_to_back", clock="wall", seconds=tuple(seconds)))
+    run.apply(e.Ended())
+
+    found = judge(run)
+
+    assert found is not None and found.kind == "faster"
+    assert any(WANDERED.strip() in reason for reason in found.reasons)
 
 
 def test_that_figures_are_the_same_object_until_the_run_changes(make_run: RunMaker):

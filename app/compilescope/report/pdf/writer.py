@@ -245,14 +245,22 @@ def _short(text: str, limit: int) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """The file appears whole or not at all: a viewer may have the old one open."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """The file appears whole or not at all: a viewer may have the old one open. Links and devices stay as they are."""
     try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            _replace(path.resolve(), content)
     except OSError as error:
         raise AppError(
             f"{path} could not be written: {error.strerror or error}.", hint="Choose a folder that you can write to."
         ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
