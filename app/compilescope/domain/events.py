@@ -420,7 +420,10 @@ class Profile(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Memory(Event):
-    """Peaks of one side. `when`: first_call, steady. `rss_bytes` is the whole process's, both sides included."""
+    """Peaks of one side. `when`: first_call, steady. `rss_bytes` is the whole process's, both sides included.
+
+    `allocated_peak_bytes`: with what CUDA graphs keep for their replays, which allocate nothing.
+    """
 
     type: ClassVar[str] = "memory"
     side: str = ""
