@@ -39,7 +39,7 @@ def test_that_the_noise_floor_is_told_and_stored(callables: Callables, capsys: p
     (found,) = calibrations.calibrations()
     assert found.machine.device == "A processor" and found.machine.torch == "2.13.0"
     assert sorted(trial.callable for trial in found.trials) == ["large"] * 3 + ["small"] * 3
-    assert "Noise floor 1.6 %, by this machine's calibration" in capsys.readouterr().out
+    assert "Noise floor 1.5 %, by this machine's calibration" in capsys.readouterr().out
 
 
 def test_that_a_restless_machine_is_not_calibrated(callables: Callables, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ def test_that_a_calibration_is_told_stored_and_heeded_by_the_next_comparison(des
 
     (found,) = calibrations.calibrations()
     assert NOISE_FLOOR < found.noise_floor < 0.02
-    assert desk.window.messages.text.startswith("Calibrated. Noise floor 1.6 %")
+    assert desk.window.messages.text.startswith("Calibrated. Noise floor 1.5 %")
     assert action.isEnabled()
 
     desk.run_fake("ok", compiled_s=2e-3)
