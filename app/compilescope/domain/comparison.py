@@ -156,6 +156,16 @@ def _choice(chosen: Run, best: Run, count: int) -> str:
     return text + "."
 
 
+def shown_range(speedups: Sequence[Interval]) -> tuple[float, float]:
+    """The lowest and the highest speedup that a chart shows, eager's 1 among them.
+
+    An interval that says nothing must not press those that do into a corner.
+    """
+    centres = [1.0, *(found.value for found in speedups)]
+    ends = [end for found in speedups for end in (found.low, found.high)]
+    return max(min([*centres, *ends]), 0.5 * min(centres)), min(max([*centres, *ends]), 1.5 * max(centres))
+
+
 def saving_text(speedup: Interval, first_call_s: float) -> str:
     """What a long job would save, between the ends of the interval; nothing to say where that is no minute."""
     least, most = (LONG_JOB_S * (1 - 1 / ratio) - first_call_s for ratio in (speedup.low, speedup.high))

@@ -6,6 +6,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 from compilescope.domain import units
+from compilescope.domain.comparison import shown_range
+from compilescope.domain.statistics import Interval
 from compilescope.report.blocks import SpeedupBar, SpeedupChart
 from compilescope.report.pdf import look
 from compilescope.report.pdf.axis import TICK_ROOM, Axis, line
@@ -17,7 +19,6 @@ ROW = 14.0
 LABELS = 0.36
 GAP = 10.0
 RADIUS = 3.0
-WIDEST_LOW, WIDEST_HIGH = 0.5, 1.5
 
 
 def speedup_piece(chart: SpeedupChart, fonts: Fonts, width: float) -> Piece:
@@ -51,11 +52,13 @@ def speedup_piece(chart: SpeedupChart, fonts: Fonts, width: float) -> Piece:
 
 
 def _axis(chart: SpeedupChart, left: float, right: float) -> Axis:
-    centres = [1.0, *(bar.value for bar in chart.bars if bar.value is not None)]
-    ends = [value for bar in chart.bars for value in (bar.low, bar.high) if value is not None]
-    # an interval that says nothing must not press those that do into a corner
-    low = max(min([*centres, *ends]), WIDEST_LOW * min(centres))
-    high = min(max([*centres, *ends]), WIDEST_HIGH * max(centres))
+    low, high = shown_range(
+        [
+            Interval(value=bar.value, low=bar.low, high=bar.high)
+            for bar in chart.bars
+            if bar.value is not None and bar.low is not None and bar.high is not None
+        ]
+    )
     room = max((high - low) * 0.08, 0.02)
     return Axis(max(low - room, 0.0), high + room, left, right)
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
 from compilescope.domain import units
-from compilescope.domain.comparison import interval_text
+from compilescope.domain.comparison import interval_text, shown_range
 from compilescope.domain.statistics import Interval
 from compilescope.ui.charts.chart import Chart
 from compilescope.ui.charts.charted import Charted
@@ -39,6 +39,19 @@ class _Row:
     def marker(self) -> str:
         """A shape for each side of the line, so that the colour is never the only sign."""
         return {"good": TRIANGLE, "warn": DIAMOND}.get(self.token, CIRCLE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scale:
+    """From speedups to places; what lies beyond the axis stands at its end."""
+
+    left: float
+    low: float
+    high: float
+    factor: float
+
+    def x(self, value: float) -> float:
+        return self.left + (min(max(value, self.low), self.high) - self.low) * self.factor
 
 
 class SpeedupChart(Chart):
@@ -92,8 +105,7 @@ class _Intervals(Painted):
         names = min(max(metrics.horizontalAdvance(row.label) for row in self._rows), self.width() * _LABEL_SHARE)
         texts = max(metrics.horizontalAdvance(interval_text(row.interval)) for row in self._rows)
         left, right = _GAP + names + _GAP, max(self.width() - texts - 3 * _GAP, _GAP + names + 60)
-        low = min(1.0, *(row.interval.low for row in self._rows))
-        high = max(1.0, *(row.interval.high for row in self._rows))
+        low, high = shown_range([row.interval for row in self._rows])
         room = 0.04 * (high - low) or 0.05
         low, high = low - room, high + room
         scale = (right - left) / (high - low)
@@ -104,19 +116,22 @@ class _Intervals(Painted):
             shown = metrics.elidedText(row.label, Qt.TextElideMode.ElideMiddle, int(names) + 1)
             name = QRectF(_GAP, area.top(), names, area.height())
             painter.drawText(name, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight), shown)
-            ends = [left + (value - low) * scale for value in (row.interval.low, row.interval.high)]
-            self._draw_interval(painter, row, area, (ends[0], left + (row.interval.value - low) * scale, ends[1]))
+            self._draw_interval(painter, row, area, _Scale(left=left, low=low, high=high, factor=scale))
             text = QRectF(right + 2 * _GAP, area.top(), texts + 4, area.height())
             painter.setPen(QColor(self._theme.tokens.muted))
             painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter), interval_text(row.interval))
 
-    def _draw_interval(self, painter: QPainter, row: _Row, area: QRectF, places: tuple[float, float, float]) -> None:
-        low, value, high = places
+    def _draw_interval(self, painter: QPainter, row: _Row, area: QRectF, scale: _Scale) -> None:
+        low, high = scale.x(row.interval.low), scale.x(row.interval.high)
+        value = scale.x(row.interval.value)
         y, color = area.center().y(), QColor(getattr(self._theme.tokens, row.token))
         painter.setPen(QPen(color, 2))
         painter.drawLine(QPointF(low, y), QPointF(high, y))
-        for x in (low, high):
-            painter.drawLine(QPointF(x, y - 4), QPointF(x, y + 4))
+        for end, x in ((row.interval.low, low), (row.interval.high, high)):
+            # a cap where the interval ends, an arrow where it goes on beyond the axis
+            back = 5 * ((end < scale.low) - (end > scale.high))
+            for side in (-4, 4):
+                painter.drawLine(QPointF(x + back, y + side), QPointF(x, y))
         painter.setPen(QPen(color, 1))
         painter.setBrush(color)
         draw_marker(painter, QPointF(value, y), row.marker, 4.5)

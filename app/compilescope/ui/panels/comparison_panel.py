@@ -59,7 +59,7 @@ class ComparisonPanel(QWidget):
         self._table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._table.customContextMenuRequested.connect(self._show_menu)
         self._table.order_changed.connect(self.refresh)
-        self._table.set_widths((20, 13, 9, 17, 14, 10, 9, 5, 5, 16), stretch=9)
+        self._table.set_widths((18, 13, 9, 17, 14, 10, 9, 5, 5, 18), stretch=0)
         self._table.spare_first(SPARED_FIRST)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
         for text, step, keys in MOVES:
@@ -90,13 +90,15 @@ class ComparisonPanel(QWidget):
     def install_chart(self, chart: ComparisonChart) -> None:
         """Put the chart in, once charts are loaded."""
         self._chart = chart
-        chart.setFixedWidth(CHART_CHARACTERS * self.fontMetrics().horizontalAdvance("0"))
         self._layout.addWidget(chart)
         self._place_chart()
         self.refresh()
 
     def _place_chart(self) -> None:
         if self._chart is not None:
+            # its title and its key in one line, whatever the font
+            least = CHART_CHARACTERS * self.fontMetrics().horizontalAdvance("0")
+            self._chart.setFixedWidth(max(least, self._chart.minimumSizeHint().width()))
             self._chart.setVisible(self.width() >= TABLE_WIDTH + self._chart.width())
 
     def refresh(self) -> None:
@@ -111,6 +113,7 @@ class ComparisonPanel(QWidget):
             self._choose_again(chosen)
         if self._chart is not None:
             self._chart.show_rows(rows)
+            self._place_chart()
         if grown:
             self.fit_height()
             self._select_shown()
