@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # the interpreter must not try to flush at exit what nobody takes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno != errno.EPIPE:
-            print(f"compilescope: The output could not be written: {error.strerror}.", file=sys.stderr)
+            what = error.filename or "The output"
+            print(f"compilescope: {what} could not be written: {error.strerror}.", file=sys.stderr)
         return FAILED
 
 

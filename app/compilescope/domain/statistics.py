@@ -235,8 +235,8 @@ def _prior_scale(variances: Sequence[float], centre: float) -> float:
 
     What disturbs a machine disturbs both sides of a pair. Sides of equal speed share it and their ratio hardly moves;
     very different sides answer it differently, so the more they differ, the more of the unrest counts. With this a
-    function beside itself is called different in fewer than 2 of 100 simulated comparisons, as long as
-    processes differ no more than their blocks let expect.
+    function beside itself was called different in 2 of 100 comparisons on a shared machine and in 0 of 30 on a GPU; in
+    simulations in 0 to 4 of 100, as long as processes differ no more than their blocks let expect.
     """
     apart = min(abs(centre) / 0.1, 1.0)
     return max(LEAST_SPREAD, math.sqrt(math.fsum(variances) / len(variances)) * (1 + apart))

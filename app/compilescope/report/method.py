@@ -97,7 +97,7 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "before and after, so that a machine whose speed wanders slows both sides of a ratio alike. The medians of "
         "each side, which stand beside it, wander with the machine and need not give the same ratio. Its 95 % interval "
         "takes in the spread between blocks and that between the two processes’ ratios; "
-        "since two cannot show all of that, it is taken to be about as large as that between stretches of one process "
+        "since two cannot show all of that, it is taken to be about as large as what the blocks of one leave open "
         "(the scale of a half-Cauchy prior), and larger where the two disagree.",
         "“Faster” and “slower” are said only where the interval excludes 1 and the estimate lies beyond the noise "
         f"floor; else there is no measurable difference. {noise_floor_text(comparison.noise_floor)}",
