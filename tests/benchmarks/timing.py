@@ -22,7 +22,7 @@ from compilescope.worker.steps import Recipe, Side, mean_square
 from compilescope.worker.timing import Plan, Timer
 
 PAIRS, PAIR_S = 10, 1.5
-BLOCK_S, LEAD_S = 0.022, 0.001
+BLOCK_S, LEAD_S = 1.1 * WallClock.block_s, 0.001
 MOST_APART = 0.03
 OURS = ("eager", "back_to_back")
 

@@ -23,7 +23,7 @@ from compilescope.worker.steps import Recipe, Side, mean_square
 from compilescope.worker.timing import Plan, Timer
 
 PAIRS, PAIR_S = 10, 2.0
-BLOCK_S = 0.02
+BLOCK_S = WallClock.block_s
 OURS = ("eager", "back_to_back")
 MOST_APART = 0.03
 THREADS = 1

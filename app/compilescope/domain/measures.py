@@ -162,14 +162,14 @@ def pairs_of(process: ProcessStory, shape: int = 0) -> Pairs:
     """Blocks that both sides of a process have."""
     eager, compiled = (process.samples(side, shape=shape) for side in (EAGER, COMPILED))
     if eager.blocks == compiled.blocks and all(map((0.0).__lt__, itertools.chain(eager.seconds, compiled.seconds))):
-        return Pairs(eager=eager.seconds, compiled=compiled.seconds)
+        return Pairs(eager=eager.seconds, compiled=compiled.seconds, clock=eager.clock)
     other = dict(zip(compiled.blocks, compiled.seconds, strict=True))
     both = [
         (seconds, other[block])
         for block, seconds in zip(eager.blocks, eager.seconds, strict=True)
         if seconds > 0 and other.get(block, 0.0) > 0
     ]
-    return Pairs(eager=[one for one, _ in both], compiled=[two for _, two in both])
+    return Pairs(eager=[one for one, _ in both], compiled=[two for _, two in both], clock=eager.clock)
 
 
 def _speedup(run: Run, pairs: Sequence[Pairs]) -> Interval | None:

@@ -10,7 +10,8 @@ blocks. What varies from block to block can be resampled [1]; what varies from p
 of them, although it is often the larger part [2, 3]: resampling two processes covers the truth about half the time.
 So blocks are bootstrapped (in runs of neighbours, since they are correlated [4]) within each process, and the spread
 between processes is a parameter with a weakly informative prior, as recommended for two groups [5, 6]; the prior's
-scale is how far the blocks of one process leave its own ratio open, which is the best hint of it that the data hold.
+scale is how far the blocks of one process leave its own ratio open, or where the sides are unlike a share of how they
+scatter, which are the best hints of it that the data hold.
 
 All of this is about the ratio, whose two sides are timed in turn. How far the speed of both sides moves together from
 process to process says little about it: seen on a GPU, 26 % of it left 4 % in the ratio.
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,8 +40,15 @@ WINDOWS = 8
 # pairs of a process from which it tells its own spread
 FEWEST = 10
 # a spread between processes below this is never assumed, however calm the series: alignment and placement in memory
-# differ from process to process and show in no series
-LEAST_SPREAD = 0.001
+# differ from process to process and show in no series. By clock: with a function beside itself, processes on a CPU were
+# 0.3 % apart where noise was taken off, and those of a product on an H200 0.03 %
+LEAST_SPREAD = {"wall": 0.003, "cuda_event": 0.001}
+# how far processes may be expected to differ, in standard errors of what the blocks of one leave open
+ERROR_SHARE = 0.7
+# and where the sides are unlike, as a share of how their blocks scatter, since a process keeps for itself some of what
+# moves its blocks. Seen: on a CPU 0.25; on an H200 0.4 for a product, 0.6 for an encoder, 0.8 to 1.6 for a small model
+# that waits for its launches
+SCATTER_SHARE = {"wall": 0.2, "cuda_event": 0.5}
 
 # half a width at which "no difference" would hide one that matters
 TOO_NOISY = 0.1
@@ -77,10 +85,11 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
-    """The timed blocks of one process: `eager[i]` and `compiled[i]` are neighbours in time."""
+    """The timed blocks of one process: `eager[i]` and `compiled[i]` are neighbours in time. `clock`: see `Samples`."""
 
     eager: Sequence[float]
     compiled: Sequence[float]
+    clock: str = "wall"
 
     def __len__(self) -> int:
         return min(len(self.eager), len(self.compiled))
@@ -106,6 +115,27 @@ class Pairs:
         count = WINDOWS if size >= 3 * WINDOWS else size // 3 if size >= 15 else size
         edges = itertools.pairwise(size * i // count for i in range(count + 1))
         return tuple(Pairs(eager=self.eager[a:b], compiled=self.compiled[a:b]).log_ratio for a, b in edges)
+
+    @property
+    def least(self) -> float:
+        """The least spread between processes to be assumed of equal sides."""
+        return _of_clock(LEAST_SPREAD, self.clock)
+
+    @cached_property
+    def least_spread(self) -> float:
+        """The least spread of log ratios between processes to be assumed of such blocks.
+
+        What disturbs a machine disturbs both sides of a pair. Sides of equal speed share it and their ratio hardly
+        moves from process to process; unlike sides answer it differently, the more so the more they differ.
+        """
+        apart = min(abs(self.log_ratio) / 0.1, 1.0)
+        return max(self.least, _of_clock(SCATTER_SHARE, self.clock) * apart * self.scatter)
+
+    @cached_property
+    def scatter(self) -> float:
+        """The standard deviation of the blocks' log ratios, from their middle half, which stragglers do not reach."""
+        logs = [math.log(one / two) for one, two in zip(self.eager, self.compiled, strict=False)]
+        return (quantile(logs, 0.75) - quantile(logs, 0.25)) / 1.349
 
 
 def median(values: Sequence[float]) -> float:
@@ -152,18 +182,17 @@ def quick_interval(pairs: Pairs) -> Interval | None:
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
 
-def expected_half_width(eager: Sequence[float], compiled: Sequence[float]) -> float | None:
+def expected_half_width(pairs: Pairs) -> float | None:
     """The half width of the whole run's interval, should its other process be as restless as this one, and as far from
     it as that makes likely.
 
     What one process may stop at: a narrow interval of its own says nothing about the next.
     """
-    pairs = Pairs(eager=eager, compiled=compiled)
     if len(pairs) < 3:
         return None
     centre = pairs.log_ratio
     variance = _variances([pairs])[0]
-    scale = _prior_scale([variance], centre)
+    scale = _prior_scale([pairs], [variance])
     # the median distance of two draws
     apart = 0.6745 * math.sqrt(2 * variance + scale**2)
     return math.sinh(_half_width([centre - apart / 2, centre + apart / 2], [variance, variance], scale))
@@ -190,7 +219,7 @@ def interval_from(processes: Sequence[Pairs], variances: Sequence[float]) -> Int
     widening = (_t(freedom) / _Z) ** 2
     centre = math.fsum(ratios) / len(ratios)
     widened = [value * widening for value in variances or _variances(used)]
-    half = _half_width(ratios, widened, _prior_scale(widened, centre))
+    half = _half_width(ratios, widened, _prior_scale(used, widened))
     half = max(half, max(abs(value - centre) for value in ratios))
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
@@ -204,6 +233,11 @@ def disagree(processes: Sequence[Pairs]) -> bool | None:
         not one.overlaps(other) and abs(math.log(one.value / other.value)) > NOISE_FLOOR
         for one, other in itertools.combinations(intervals, 2)
     )
+
+
+def _of_clock(known: Mapping[str, float], clock: str) -> float:
+    """A clock that another version may have had counts as the wall clock, of which less is taken for granted."""
+    return known.get(clock, known["wall"])
 
 
 def _middle(ordered: Sequence[float]) -> float:
@@ -225,21 +259,15 @@ def _variances(processes: Sequence[Pairs]) -> list[float]:
     logs = [[math.log(e / c) for e, c in zip(pairs.eager, pairs.compiled, strict=False)] for pairs in processes]
     pooled = math.fsum((len(row) - 1) * _deviation(row) ** 2 for row in logs) / sum(len(row) - 1 for row in logs)
     # a few values that are equal by chance show no calm
-    pooled = max(pooled, LEAST_SPREAD**2)
+    pooled = max(pooled, max(pairs.least for pairs in processes) ** 2)
     # a median of normal values varies pi / 2 times as much as their mean
     return [pooled * math.pi / 2 / len(row) for row in logs]
 
 
-def _prior_scale(variances: Sequence[float], centre: float) -> float:
-    """How far processes may be expected to differ in their log ratio, from the variance within each.
-
-    What disturbs a machine disturbs both sides of a pair. Sides of equal speed share it and their ratio hardly moves;
-    very different sides answer it differently, so the more they differ, the more of the unrest counts. With this a
-    function beside itself was called different in 2 of 100 comparisons on a shared machine and in 0 of 30 on a GPU; in
-    simulations in 0 to 4 of 100, as long as processes differ no more than their blocks let expect.
-    """
-    apart = min(abs(centre) / 0.1, 1.0)
-    return max(LEAST_SPREAD, math.sqrt(math.fsum(variances) / len(variances)) * (1 + apart))
+def _prior_scale(processes: Sequence[Pairs], variances: Sequence[float]) -> float:
+    """How far processes may be expected to differ in their log ratio, from the variance within each and the scatter."""
+    least = max(pairs.least_spread for pairs in processes)
+    return max(least, ERROR_SHARE * math.sqrt(math.fsum(variances) / len(variances)))
 
 
 def _half_width(ratios: Sequence[float], variances: Sequence[float], scale: float) -> float:

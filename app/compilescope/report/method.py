@@ -12,6 +12,7 @@ from compilescope.domain.config import Config
 from compilescope.domain.hotspots import is_profiled
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
+from compilescope.domain.statistics import ERROR_SHARE, LEAST_SPREAD, SCATTER_SHARE
 from compilescope.domain.verdict import noise_floor_text
 from compilescope.domain.workload import Measurement, Workload
 
@@ -97,8 +98,11 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "before and after, so that a machine whose speed wanders slows both sides of a ratio alike. The medians of "
         "each side, which stand beside it, wander with the machine and need not give the same ratio. Its 95 % interval "
         "takes in the spread between blocks and that between the two processes’ ratios; "
-        "since two cannot show all of that, it is taken to be about as large as what the blocks of one leave open "
-        "(the scale of a half-Cauchy prior), and larger where the two disagree.",
+        "since two cannot show all of that, a half-Cauchy prior stands in for the rest. Its scale is the largest of "
+        f"{ERROR_SHARE:g} standard errors of one process’s ratio, a share of the scatter of its blocks’ ratios where "
+        f"the sides are unlike ({SCATTER_SHARE['wall']:g} on a CPU, {SCATTER_SHARE['cuda_event']:g} on a GPU; less below "
+        "a difference of 10 %), and what processes were seen to differ by at least: "
+        f"{100 * LEAST_SPREAD['wall']:g} % on a CPU, {100 * LEAST_SPREAD['cuda_event']:g} % on a GPU.",
         "“Faster” and “slower” are said only where the interval excludes 1 and the estimate lies beyond the noise "
         f"floor; else there is no measurable difference. {noise_floor_text(comparison.noise_floor)}",
         "Results are compared with eager’s on the same inputs, the same state and the same random numbers, and with a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter  # by name: a script may put a clock of its own in its place
@@ -13,13 +14,12 @@ from typing import Any
 import torch
 
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
-from compilescope.domain.statistics import expected_half_width
+from compilescope.domain.statistics import Pairs, expected_half_width
 from compilescope.worker.blocks import Block, joined
 from compilescope.worker.clocks import Clock, clock_for
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Side
 
-BLOCK_S = 0.020
 LEAD_S = 0.001
 # a call that fills a block many times over by itself, whatever went before it
 LONG_CALL_S = 1.0
@@ -44,7 +44,7 @@ class Plan:
 class Timed:
     """One side with its fixed inputs, ready to be timed.
 
-    `lead`: calls before the clock starts. `waited_s`: long calls, each by itself.
+    `lead`: calls before the clock starts. `each_s`: calls of blocks that tell them one by one.
     """
 
     side: Side
@@ -54,7 +54,7 @@ class Timed:
     seconds: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-    waited_s: list[float] = field(default_factory=list)
+    each_s: list[float] = field(default_factory=list)
 
 
 class Timer:
@@ -77,6 +77,9 @@ class Timer:
         self._shape = 0
         self._pairs: tuple[list[float], list[float]] = ([], [])
         self._voids = 0
+        self._latencies = [0 for _ in sides]
+        self._most_latencies = 0
+        self._rng = random.Random(0)
 
     @property
     def next_block(self) -> int:
@@ -97,26 +100,30 @@ class Timer:
         with undisturbed():
             for timed in self._timed:
                 self._calibrate(timed)
-            stop = self._back_to_back(plan, plan.budget_s * (1 - LATENCY_SHARE))
+            each = all(timed.calls <= self._clock.most_each for timed in self._timed)
+            share = 0.0 if each else LATENCY_SHARE
+            # spread over the whole time
+            self._most_latencies = math.ceil(MOST_LATENCIES * CHUNK_S / plan.budget_s) if each else 0
+            stop = self._back_to_back(plan, plan.budget_s * (1 - share))
             self._emit(Measured(shape=plan.shape, stop=stop, l2_flush=self._l2_flush))
-            self._latency(plan.budget_s * LATENCY_SHARE)
+            if not each:
+                self._latency(plan.budget_s * share)
 
     def _calibrate(self, timed: Timed) -> None:
         """How many calls fill a block, and how many the first millisecond."""
+        block_s = self._clock.block_s
         with timed.side.ready():
             per_call, calls = 0.0, 1
             while True:
                 per_call = self._time(timed, calls).wall_s
-                if per_call * calls >= BLOCK_S / 4 or calls >= MOST_CALLS:
+                if per_call * calls >= block_s / 4 or calls >= MOST_CALLS:
                     break
                 calls = min(calls * 4, MOST_CALLS)
             # a busy moment makes calls look long, and blocks built on that would be short
-            if per_call >= LONG_CALL_S:
-                timed.waited_s.append(per_call)
-            else:
+            if per_call < LONG_CALL_S:
                 per_call = min(per_call, *(self._time(timed, calls).wall_s for _ in range(2)))
-        timed.calls = _calls_for(BLOCK_S * 1.03, per_call)
-        timed.lead = _calls_for(LEAD_S, per_call) if not timed.waited_s else 0
+        timed.calls = _calls_for(block_s * 1.03, per_call)
+        timed.lead = _calls_for(LEAD_S, per_call) if per_call < LONG_CALL_S else 0
 
     def _back_to_back(self, plan: Plan, budget: float) -> str:
         began = told = perf_counter()
@@ -160,8 +167,8 @@ class Timer:
     def _full_block(self, timed: Timed) -> Block:
         """A block that was planned on too slow a moment is made longer, now and for the next ones."""
         block = self._time(timed, timed.calls)
-        while block.wall_s * block.calls < BLOCK_S:
-            timed.calls = _calls_for(BLOCK_S * 1.03, block.wall_s)
+        while block.wall_s * block.calls < self._clock.block_s:
+            timed.calls = _calls_for(self._clock.block_s * 1.03, block.wall_s)
             more = self._time(timed, max(timed.calls - block.calls, 1))
             block = joined(block, more)
         return block
@@ -174,6 +181,8 @@ class Timer:
                     self._emit(Void(block=self._block, side=timed.side.name, reason=reason))
             return
         self._voids = 0
+        for timed, block in zip(self._timed, blocks, strict=True):
+            timed.each_s.extend(block.each_s)
         if all(block.seconds > 0 for block in blocks):
             for series, block in zip(self._pairs, (blocks[0], blocks[-1]), strict=True):
                 series.append(block.seconds)
@@ -182,11 +191,22 @@ class Timer:
         return self._clock.time(timed.call, calls, timed.side.synchronize)
 
     def _tell(self) -> None:
-        for timed in self._timed:
+        for index, timed in enumerate(self._timed):
             if timed.seconds:
                 self._emit(self._chunk(timed, "back_to_back", self._told))
-                timed.seconds, timed.wall_s, timed.counts = [], [], []
+            each, timed.seconds, timed.wall_s, timed.counts, timed.each_s = timed.each_s, [], [], [], []
+            if each and self._most_latencies:
+                # by chance: every so many calls could always be the same one of a block
+                chosen = self._rng.sample(range(len(each)), min(len(each), self._most_latencies))
+                timed.seconds = [each[position] for position in sorted(chosen)]
+                self._tell_latency(index)
         self._told = self._block
+
+    def _tell_latency(self, index: int) -> None:
+        timed = self._timed[index]
+        self._emit(self._chunk(timed, "latency", self._latencies[index]))
+        self._latencies[index] += len(timed.seconds)
+        timed.seconds = []
 
     def _chunk(self, timed: Timed, measure: str, block: int) -> Samples:
         return Samples(
@@ -203,29 +223,17 @@ class Timer:
     def _is_narrow(self, interval: float) -> bool:
         if len(self._pairs[0]) < FEWEST_PAIRS:
             return False
-        half_width = expected_half_width(*self._pairs)
+        eager, compiled = self._pairs
+        half_width = expected_half_width(Pairs(eager=eager, compiled=compiled, clock=self._clock.name))
         return half_width is not None and half_width <= interval
 
     def _latency(self, budget: float) -> None:
-        """Calls that are waited for one by one, in alternating blocks, until the time or the count is reached.
-
-        Of long calls, the one that told so was waited for by itself.
-        """
-        if all(timed.waited_s for timed in self._timed):
-            for timed in self._timed:
-                timed.seconds, timed.waited_s = timed.waited_s, []
-                self._emit(self._chunk(timed, "latency", 0))
-                timed.seconds = []
-            return
+        """Calls that are waited for one by one, in alternating blocks, until the time or the count is reached."""
         began = perf_counter()
-        counts = [0 for _ in self._timed]
-        while perf_counter() - began < budget and min(counts) < MOST_LATENCIES:
+        while perf_counter() - began < budget and min(self._latencies) < MOST_LATENCIES:
             for index, timed in enumerate(self._timed):
-                calls = min(timed.calls, 200)
-                self._time_each(timed, calls)
-                self._emit(self._chunk(timed, "latency", counts[index]))
-                counts[index] += calls
-                timed.seconds = []
+                self._time_each(timed, min(timed.calls, 200))
+                self._tell_latency(index)
 
     def _time_each(self, timed: Timed, calls: int) -> None:
         clock, call, wait = perf_counter, timed.call, timed.side.synchronize
