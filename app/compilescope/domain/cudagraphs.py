@@ -76,8 +76,7 @@ def is_wanted(run: Run) -> bool:
 def sentence(run: Run) -> str:
     """What became of CUDA graphs in this run."""
     story = run.story
-    device = _device(run)
-    if run.config.wants_cudagraphs and device == "cpu":
+    if run.config.wants_cudagraphs and run.is_on_cpu:
         return f"{run.config.asks_by} ran on the CPU, where there are no CUDA graphs.{_same_as(run.config.mode)}"
     found = story.cudagraphs if story else []
     recorded = sum(event.state == "recorded" for event in found)
@@ -100,8 +99,3 @@ def sentence(run: Run) -> str:
 def _same_as(mode: str | None) -> str:
     same = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}.get(mode or "")
     return f" Here it is the same as {same}." if same else ""
-
-
-def _device(run: Run) -> str | None:
-    found = next((p.workload.device for p in run.processes if p.workload and p.workload.device), None)
-    return found or run.workload.device

@@ -233,7 +233,6 @@ def _cudagraphs(run: Run, story: ProcessStory) -> str:
         return f"{recorded} recorded"
     if any(row.state == "skipped" for row in story.cudagraphs):
         return "skipped"
-    device = story.workload.device if story.workload else None
-    if device == "cpu" or (device is None and run.workload.device == "cpu"):
+    if run.is_on_cpu:
         return "not on a CPU"
     return "" if run.config.wants_cudagraphs else "not asked for"

@@ -105,6 +105,16 @@ class Run:
         return next((p.failure.error for p in self.processes if p.failure), None)
 
     @property
+    def device(self) -> str | None:
+        """What the worker ran on: "cpu", "cuda:0" …; what was asked for until it has said, None where nothing was."""
+        found = next((p.workload.device for p in self.processes if p.workload and p.workload.device), None)
+        return found or self.workload.device
+
+    @property
+    def is_on_cpu(self) -> bool:
+        return (self.device or "").startswith("cpu")
+
+    @property
     def current_stage(self) -> StageRow | None:
         rows = self.processes[-1].stages if self.processes else []
         return next((row for row in reversed(rows) if row.duration_s is None), rows[-1] if rows else None)

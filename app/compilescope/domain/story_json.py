@@ -90,13 +90,9 @@ def _cudagraphs(run: Run) -> dict[str, Any]:
     captured: bool | None = None
     if any(row.state == "recorded" for row in rows):
         captured = True
-    elif skips or (story and story.has_compiled and (not run.config.wants_cudagraphs or _is_on_cpu(story))):
+    elif skips or (story and story.has_compiled and (not run.config.wants_cudagraphs or run.is_on_cpu)):
         captured = False
     return {"captured": captured, "skips": skips}
-
-
-def _is_on_cpu(story: ProcessStory) -> bool:
-    return story.workload is not None and (story.workload.device or "").startswith("cpu")
 
 
 def _autotunes(story: ProcessStory | None) -> list[dict[str, Any]]:

@@ -85,9 +85,7 @@ class Case:
 
     @property
     def device(self) -> str | None:
-        """What the worker ran on: "cpu", "cuda:0" …; None until it has said."""
-        found = next((p.workload.device for p in self.run.processes if p.workload and p.workload.device), None)
-        return found or self.run.workload.device
+        return self.run.device
 
     @property
     def on_cuda(self) -> bool:
