@@ -122,6 +122,7 @@ def test_that_a_training_step_is_compiled_as_model_and_as_a_whole() -> None:
         (["bench", "SCRIPT", "--python", "/no/python"], "there is no Python interpreter /no/python"),
         (["bench", "SCRIPT", "--json", "/no/such/folder/a.json"], "/no/such/folder/a.json cannot be written."),
         (["bench", "SCRIPT", "--pdf", "/no/such/folder/a.pdf"], "/no/such/folder/a.pdf cannot be written."),
+        (["bench", "SCRIPT", "--markdown", "-"], "- is no file."),
         (["bench", "SCRIPT", "--log", "SCRIPT"], "which is read."),
         (["bench", "SCRIPT", "--json", "/tmp/no such.json", "--csv", "/tmp/no such.json"], "are the same file"),
         (["bench", "SCRIPT", "--page", "A5"], "--page: invalid choice: 'A5'"),

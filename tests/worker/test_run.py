@@ -342,3 +342,20 @@ def test_that_a_model_whose_calls_take_long_is_called_no_more_than_it_must(worke
     assert {row.side for row in told.all(e.Samples)} == {"eager", "compiled"}
     outputs = next(row for row in told.all(e.Numerics) if row.subject == "outputs")
     assert outputs.detail == "Bitwise equal. 1 call compared."
+
+
+@pytest.mark.parametrize(("cast", "said"), [("", []), (".bfloat16()", ["own_precision"])])
+def test_that_weights_of_another_type_than_the_precision_says_are_told(
+    worker: Worker, cast: str, said: list[str]
+) -> None:
+    source = (
+        "import torch\nfrom torch import nn\n"
+        f"class Model(nn.Linear):\n    def __init__(self):\n        super().__init__(2, 2)\n        self{cast}\n"
+        f"def get_inputs():\n    return [torch.ones(2){cast}]\n"
+    )
+
+    told = worker.run(worker.script(source), EAGER, task="inspect")
+
+    assert told.status == 0, told.log
+    assert [row.code for row in told.all(e.Warning) if row.code == "own_precision"] == said
+    assert all("bfloat16" in row.message for row in told.all(e.Warning) if row.code == "own_precision")

@@ -71,6 +71,8 @@ class Files:
 
 def check_writable(path: Path) -> None:
     """Say so now, and not after an hour of measuring."""
+    if path.name == "-":
+        raise UsageError("- is no file.", hint="Give a file name, such as report.md.")
     folder = path.absolute().parent
     if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise UsageError(f"{path} cannot be written.", hint="Choose a file in a folder that you can write to.")

@@ -126,6 +126,7 @@ class Bench:
                 hint="The numbers are those of torch.compile on the whole model.",
             )
         yield from setting.doubts(self._workload, self._job.measurement, self._device)
+        yield from setting.own_precision(self._workload, self._pair.eager)
         if self._pair.copies == SHARED:
             yield Warning(
                 code="shared_model",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
+from torch import nn
 
 from compilescope.domain.events import Warning
 from compilescope.domain.workload import Measurement, Workload
@@ -39,6 +40,19 @@ def doubts(workload: Workload, measurement: Measurement, device: torch.device) -
             message="The L2 cache was not flushed: on a CPU calls are timed in blocks, and a write between two calls "
             "would be part of the time.",
             hint="Choose a CUDA device, or leave the flush out.",
+        )
+
+
+def own_precision(workload: Workload, model: nn.Module) -> Iterator[Warning]:
+    """What "fp32" does not say of a model whose weights are something else."""
+    weights = (parameter.dtype for parameter in model.parameters() if parameter.is_floating_point())
+    own = sorted({str(dtype).removeprefix("torch.") for dtype in weights if dtype != torch.float32})
+    if own and workload.precision in ("fp32", "tf32"):
+        yield Warning(
+            code="own_precision",
+            message=f"The script makes weights in {' and '.join(own)}, and they are left so: {workload.precision} "
+            "adds no autocast and changes no type.",
+            hint="Read the figures as those of the script's own types.",
         )
 
 
