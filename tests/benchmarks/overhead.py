@@ -111,12 +111,17 @@ class Process:
     start: str
     stages: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
+    is_measured: bool = False
 
     def take(self, event: e.Event) -> None:
         if isinstance(event, e.Stage) and event.duration_s is not None:
             self.stages[event.name] += event.duration_s
+        elif isinstance(event, e.Measured):
+            self.is_measured = True
         elif isinstance(event, e.Samples):
-            self.calls[event.side] += sum(event.calls) or len(event.seconds)
+            # latencies told while blocks are timed are of the very calls of these blocks
+            alone = len(event.seconds) if self.is_measured else 0
+            self.calls[event.side] += sum(event.calls) if event.measure == "back_to_back" else alone
 
 
 def through_the_engine(config: Config, script: Path) -> tuple[Cost, list[Process]]:

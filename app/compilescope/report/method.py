@@ -99,9 +99,9 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "each side, which stand beside it, wander with the machine and need not give the same ratio. Its 95 % interval "
         "takes in the spread between blocks and that between the two processes’ ratios; "
         "since two cannot show all of that, a half-Cauchy prior stands in for the rest. Its scale is the largest of "
-        f"{ERROR_SHARE:g} standard errors of one process’s ratio, a share of the scatter of its blocks’ ratios where "
-        f"the sides are unlike ({SCATTER_SHARE['wall']:g} on a CPU, {SCATTER_SHARE['cuda_event']:g} on a GPU; less below "
-        "a difference of 10 %), and what processes were seen to differ by at least: "
+        f"{ERROR_SHARE:g} standard errors of one process’s ratio, a share of the scatter of its blocks’ ratios "
+        f"where the sides are unlike ({SCATTER_SHARE['wall']:g} on a CPU, {SCATTER_SHARE['cuda_event']:g} on a GPU; "
+        "less below a difference of 10 %), and what processes were seen to differ by at least: "
         f"{100 * LEAST_SPREAD['wall']:g} % on a CPU, {100 * LEAST_SPREAD['cuda_event']:g} % on a GPU.",
         "“Faster” and “slower” are said only where the interval excludes 1 and the estimate lies beyond the noise "
         f"floor; else there is no measurable difference. {noise_floor_text(comparison.noise_floor)}",
