@@ -85,14 +85,28 @@ def test_that_blocks_in_which_something_compiled_are_void_and_told() -> None:
     assert [row.code for row in events if isinstance(row, Warning)] == ["recompiles_while_timed"]
 
 
-def test_that_blocks_with_a_loss_that_is_not_finite_are_void() -> None:
+def test_that_a_model_which_settles_after_some_recompiles_is_timed() -> None:
+    began, compiles = time.perf_counter(), iter(range(1_000_000))
+
+    def seen() -> int:
+        return next(compiles) if time.perf_counter() - began < 0.25 else 0
+
+    events = timed(spin(1e-3), spin(1e-3), Plan(budget_s=1.0, interval=0.0), compiles=seen)
+
+    assert len([row for row in events if isinstance(row, Void)]) >= 8
+    assert not [row for row in events if isinstance(row, Warning)]
+    assert len(back_to_back(events, "compiled")) > 20
+
+
+def test_that_blocks_with_a_loss_that_is_not_finite_are_void_and_not_told_as_recompiles() -> None:
     events: list[Event] = []
     sides = [(Side(name, nn.Module(), spin(1e-3), RECIPE), Inputs()) for name in ("eager", "compiled")]
     sides[1][0].last_loss = torch.tensor(float("nan"))
 
-    Timer(sides, events.append, lambda: 0).run(Plan(budget_s=0.3, interval=0.01))
+    Timer(sides, events.append, lambda: 0).run(Plan(budget_s=3.0, interval=0.01))
 
     assert {row.side for row in events if isinstance(row, Void)} == {"compiled"}
+    assert [row.code for row in events if isinstance(row, Warning)] == ["no_step_counts"]
 
 
 def test_that_calls_which_the_blocks_tell_one_by_one_are_the_latencies() -> None:
@@ -108,13 +122,30 @@ def test_that_calls_which_the_blocks_tell_one_by_one_are_the_latencies() -> None
     assert len(measured(events, "eager", "latency")) == calls
 
 
-def test_that_latencies_of_a_long_timing_are_thinned_over_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilescope.worker.timing.MOST_LATENCIES", 20)
+def test_that_the_latencies_which_are_kept_are_a_fair_choice_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compilescope.worker.timing.MOST_LATENCIES", 40)
+    began = time.perf_counter()
 
-    events = timed(spin(1e-3), spin(1e-3), Plan(budget_s=1.2, interval=0.0))
+    def slower_later() -> None:
+        spin(1e-3 if time.perf_counter() - began < 0.6 else 2e-3)()
 
-    chunks = [len(row.seconds) for row in events if isinstance(row, Samples) and row.measure == "latency"]
-    assert len(chunks) >= 6 and max(chunks) <= 5
+    events = timed(slower_later, spin(1e-3), Plan(budget_s=1.2, interval=0.0))
+
+    kept = measured(events, "eager", "latency")
+    assert len(kept) == 40
+    assert 5 <= sum(seconds > 1.9e-3 for seconds in kept) <= 35
+
+
+def test_that_a_side_which_grows_faster_while_it_is_timed_keeps_its_latencies() -> None:
+    began = time.perf_counter()
+
+    def faster_later() -> None:
+        spin(2e-4 if time.perf_counter() - began < 0.2 else 4e-5)()
+
+    events = timed(faster_later, spin(1e-3), Plan(budget_s=0.6, interval=0.0))
+
+    assert min(measured(events, "eager", "latency")) < 1e-4
+    assert len(measured(events, "eager", "latency")) > 400
 
 
 def test_that_calls_of_void_blocks_are_no_latencies() -> None:
@@ -178,6 +209,20 @@ def test_that_writing_over_the_l2_cache_is_no_part_of_the_time(flushed: FlushedE
     block = flushed.time(lambda: take(2e-3), calls=5, synchronize=lambda: None)
 
     assert (block.seconds, block.calls) == (pytest.approx(2e-3), 5)
+
+
+def test_that_a_nearly_full_card_is_flushed_with_what_its_cache_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    make = torch.empty
+
+    def almost_full(size: int, **options: Any) -> torch.Tensor:
+        if size * 4 > 8192:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return make(size, **options)
+
+    monkeypatch.setattr(torch, "empty", almost_full)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(L2_cache_size=4096))
+
+    assert FlushedEventClock(torch.device("cpu"))._buffer.nbytes == 4096
 
 
 def test_that_a_flushed_block_is_worth_the_median_of_its_calls(flushed: FlushedEventClock) -> None:

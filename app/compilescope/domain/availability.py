@@ -44,7 +44,7 @@ def l2_flush_note(device: str | None) -> str:
     """Why the L2 cache is not flushed on a device; empty where it can be."""
     if device is None or not is_cpu(device):
         return ""
-    return "Not on a CPU: calls are timed in blocks, and a write between two would be part of the time."
+    return "Not on a CPU: calls are timed back to back, with nothing between them."
 
 
 def is_cpu(device: str) -> bool:

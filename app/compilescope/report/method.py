@@ -101,7 +101,7 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "since two cannot show all of that, a half-Cauchy prior stands in for the rest. Its scale is the largest of "
         f"{ERROR_SHARE:g} standard errors of one process’s ratio, a share of the scatter of its blocks’ ratios "
         f"where the sides are unlike ({SCATTER_SHARE['wall']:g} on a CPU, {SCATTER_SHARE['cuda_event']:g} on a GPU; "
-        "less below a difference of 10 %), and what processes were seen to differ by at least: "
+        "less below a difference of 10 %), and what processes are taken to differ by at least: "
         f"{100 * LEAST_SPREAD['wall']:g} % on a CPU, {100 * LEAST_SPREAD['cuda_event']:g} % on a GPU.",
         "“Faster” and “slower” are said only where the interval excludes 1 and the estimate lies beyond the noise "
         f"floor; else there is no measurable difference. {noise_floor_text(comparison.noise_floor)}",
@@ -125,7 +125,8 @@ def _what_a_call_is(measured: Sequence[Measures]) -> str:
     if any(found.l2_flush for found in measured):
         return (
             "The L2 cache was written over before each call, outside of the time: the figure compared is the time of a "
-            "call that finds its data in the device's memory and not in the cache."
+            "call that finds its data in the device's memory and not in the cache; a block is worth the median of its "
+            "calls."
         )
     text = "The figure compared is the time per call, back to back: what a training loop or a busy server gets."
     cached = any(found.l2_flush is False for found in measured)
@@ -162,7 +163,10 @@ def not_checked(comparison: Comparison) -> list[str]:
     measured = [(run, measure(run)) for run in comparison.runs if run.outcome == "finished"]
     budget = [run.label for run, its in measured if its.stopped_by == "budget"]
     if budget:
-        found.append(f"The time budget ended before the interval was as narrow as asked: {_names(budget)}.")
+        found.append(
+            f"The time budget ended before the interval was as narrow as asked: {_names(budget)}. More time narrows "
+            "what blocks leave open, not how far two processes may differ."
+        )
     disagree = [run.label for run, its in measured if its.processes_disagree]
     if disagree:
         found.append(f"The two processes disagree, so that the interval is wide: {_names(disagree)}.")

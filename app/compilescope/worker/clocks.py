@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from time import perf_counter  # by name: a script may put a clock of its own in its place
 from typing import Any, Protocol
@@ -21,16 +22,18 @@ FLUSH_BYTES = 256 * 2**20
 class Clock(Protocol):
     """Times `calls` calls, one after the other; `synchronize` waits for the device. `name` is the samples' clock.
 
-    `block_s`: how long a block should take. `most_each`: the most calls of a block that tells how long each of them
-    took, waited for.
+    `block_s`: how long a block should take. `each_from_s`: calls as long as that can be told one by one, each waited
+    for, without making a block any longer. `each`: to do so; both sides are timed alike.
     """
 
     name: str
     flushes: bool
     block_s: float
-    most_each: int
+    each_from_s: float
 
-    def time(self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None]) -> Block: ...
+    def time(
+        self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None], *, each: bool = False
+    ) -> Block: ...
 
     def flush(self) -> None:
         """Before a call that is timed by itself."""
@@ -43,16 +46,19 @@ class WallClock:
     meet more of the same of it: of equal sides, processes of three seconds differed by 0.4 % instead of 0.8.
     """
 
-    # reading the clock so often is nothing beside a block
-    name, flushes, block_s, most_each = "wall", False, 0.005, 50
+    name, flushes, block_s = "wall", False, 0.005
+    # reading the clock is nothing beside such a call
+    each_from_s = 1e-4
 
     def __init__(self, read: Callable[[], float] = perf_counter) -> None:
         self._read = read
 
-    def time(self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None]) -> Block:
+    def time(
+        self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None], *, each: bool = False
+    ) -> Block:
         rounds, read = range(calls), self._read
         synchronize()
-        if calls <= self.most_each:
+        if each:
             return self._time_each(call, calls)
         began = read()
         for _ in rounds:
@@ -67,8 +73,8 @@ class WallClock:
             call()
             times.append(read())
         took = (times[-1] - times[0]) / calls
-        each = tuple(after - before for before, after in itertools.pairwise(times))
-        return Block(seconds=took, wall_s=took, calls=calls, each_s=each)
+        told = tuple(after - before for before, after in itertools.pairwise(times))
+        return Block(seconds=took, wall_s=took, calls=calls, each_s=told)
 
     def flush(self) -> None:
         return
@@ -77,9 +83,13 @@ class WallClock:
 class EventClock:
     """CUDA events around the whole block: what a loop or a busy server gets, with the wall clock beside it."""
 
-    name, flushes, block_s, most_each = "cuda_event", False, 0.020, 1
+    name, flushes, block_s = "cuda_event", False, 0.020
+    # a block by itself, also when it is half as long for once
+    each_from_s = 0.040
 
-    def time(self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None]) -> Block:
+    def time(
+        self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None], *, each: bool = False
+    ) -> Block:
         rounds = range(calls)
         start, end = _event(), _event()
         synchronize()
@@ -90,8 +100,8 @@ class EventClock:
         end.record()
         synchronize()
         wall = (perf_counter() - began) / calls
-        each = (wall,) if calls <= self.most_each else ()
-        return Block(seconds=start.elapsed_time(end) / 1e3 / calls, wall_s=wall, calls=calls, each_s=each)
+        told = (wall,) if each and calls == 1 else ()
+        return Block(seconds=start.elapsed_time(end) / 1e3 / calls, wall_s=wall, calls=calls, each_s=told)
 
     def flush(self) -> None:
         return
@@ -106,13 +116,31 @@ class FlushedEventClock:
     below its power limit the medians of both agreed within 0.1 %, where means after a wait gave 0.5 % more.)
     """
 
-    name, flushes, block_s, most_each = "cuda_event", True, 0.020, 0
+    name, flushes, block_s = "cuda_event", True, 0.020
+    each_from_s = math.inf
 
     def __init__(self, device: torch.device) -> None:
         cache = attempt(lambda: int(torch.cuda.get_device_properties(device).L2_cache_size), 0)
-        self._buffer = torch.empty(max(cache, FLUSH_BYTES) // 4, dtype=torch.int32, device=device)
 
-    def time(self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None]) -> Block:
+        def buffer(size: int) -> torch.Tensor:
+            return torch.empty(size // 4, dtype=torch.int32, device=device)
+
+        try:
+            self._buffer = buffer(max(cache, FLUSH_BYTES))
+        except RuntimeError:
+            # the card is nearly full; what the cache holds is enough for all but short calls
+            if not cache:
+                raise
+            self._buffer = buffer(cache)
+
+    def time(
+        self,
+        call: Callable[[], Any],
+        calls: int,
+        synchronize: Callable[[], None],
+        *,
+        each: bool = False,  # noqa: ARG002 - with a flush before each call, none is as long as by itself
+    ) -> Block:
         pairs = [(_event(), _event()) for _ in range(calls)]
         write = self._buffer.zero_
         began = perf_counter()

@@ -37,8 +37,7 @@ def doubts(workload: Workload, measurement: Measurement, device: torch.device) -
     if measurement.l2_flush:
         yield Warning(
             code="l2_flush_on_cpu",
-            message="The L2 cache was not flushed: on a CPU calls are timed in blocks, and a write between two calls "
-            "would be part of the time.",
+            message="The L2 cache was not flushed: on a CPU calls are timed back to back, with nothing between them.",
             hint="Choose a CUDA device, or leave the flush out.",
         )
 

@@ -1,4 +1,4 @@
-"""Interleaved timing of two sides: time per call back to back, then latency."""
+"""Interleaved timing of two sides: time per call back to back, and latency, of the same calls or after them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ CHUNK_S = 0.25
 FEWEST_PAIRS = 20
 MOST_CALLS = 1_000_000
 LATENCY_SHARE = 0.15
-MOST_LATENCIES = 2000
-VOIDS_IN_A_ROW = 8
+MOST_LATENCIES, LATENCIES_AT_ONCE = 2000, 200
+# blocks in a row that do not count, and how long they take, until it is given up
+VOIDS_IN_A_ROW, VOID_S = 8, 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,17 +45,29 @@ class Plan:
 class Timed:
     """One side with its fixed inputs, ready to be timed.
 
-    `lead`: calls before the clock starts. `each_s`: calls of blocks that tell them one by one.
+    `lead`: calls before the clock starts. `per_call`: about how long one takes, in seconds. `latencies`: a fair choice
+    of the `seen` calls that blocks told one by one, as many as are kept.
     """
 
     side: Side
     call: Callable[[], Any]
     calls: int = 1
     lead: int = 1
+    per_call: float = 0.0
     seconds: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-    each_s: list[float] = field(default_factory=list)
+    latencies: list[float] = field(default_factory=list)
+    seen: int = 0
+
+    def keep(self, each_s: Sequence[float], rng: random.Random) -> None:
+        """Reservoir sampling (Vitter 1985, algorithm R): each call that was seen is kept with the same chance."""
+        for seconds in each_s:
+            self.seen += 1
+            if len(self.latencies) < MOST_LATENCIES:
+                self.latencies.append(seconds)
+            elif (place := rng.randrange(self.seen)) < MOST_LATENCIES:
+                self.latencies[place] = seconds
 
 
 class Timer:
@@ -77,8 +90,10 @@ class Timer:
         self._shape = 0
         self._pairs: tuple[list[float], list[float]] = ([], [])
         self._voids = 0
-        self._latencies = [0 for _ in sides]
-        self._most_latencies = 0
+        self._void_since = 0.0
+        self._void_compiles = False
+        self._each = False
+        self._asked_at = 0
         self._rng = random.Random(0)
 
     @property
@@ -100,13 +115,12 @@ class Timer:
         with undisturbed():
             for timed in self._timed:
                 self._calibrate(timed)
-            each = all(timed.calls <= self._clock.most_each for timed in self._timed)
-            share = 0.0 if each else LATENCY_SHARE
-            # spread over the whole time
-            self._most_latencies = math.ceil(MOST_LATENCIES * CHUNK_S / plan.budget_s) if each else 0
+            self._each = all(timed.per_call >= self._clock.each_from_s for timed in self._timed)
+            share = 0.0 if self._each else LATENCY_SHARE
             stop = self._back_to_back(plan, plan.budget_s * (1 - share))
+            self._tell_latencies()
             self._emit(Measured(shape=plan.shape, stop=stop, l2_flush=self._l2_flush))
-            if not each:
+            if not self._each:
                 self._latency(plan.budget_s * share)
 
     def _calibrate(self, timed: Timed) -> None:
@@ -122,6 +136,7 @@ class Timer:
             # a busy moment makes calls look long, and blocks built on that would be short
             if per_call < LONG_CALL_S:
                 per_call = min(per_call, *(self._time(timed, calls).wall_s for _ in range(2)))
+        timed.per_call = per_call
         timed.calls = _calls_for(block_s * 1.03, per_call)
         timed.lead = _calls_for(LEAD_S, per_call) if per_call < LONG_CALL_S else 0
 
@@ -137,8 +152,8 @@ class Timer:
                     return "interval"
                 gc.collect(0)
                 told = perf_counter()
-            if self._voids >= VOIDS_IN_A_ROW:
-                self._warn_of_recompiles()
+            if self._voids >= VOIDS_IN_A_ROW and now - self._void_since >= VOID_S:
+                self._warn_of_voids()
                 return self._finish("budget")
             if now - began >= budget and (len(self._pairs[0]) >= 2 or now - began >= 3 * budget):
                 return self._finish("budget")
@@ -175,38 +190,38 @@ class Timer:
 
     def _judge(self, blocks: Sequence[Block], reasons: Sequence[str]) -> None:
         if any(reasons):
+            if not self._voids:
+                self._void_since, self._void_compiles = perf_counter(), False
             self._voids += 1
+            self._void_compiles |= any("compiled again" in reason for reason in reasons)
             for timed, reason in zip(self._timed, reasons, strict=True):
                 if reason:
                     self._emit(Void(block=self._block, side=timed.side.name, reason=reason))
             return
         self._voids = 0
         for timed, block in zip(self._timed, blocks, strict=True):
-            timed.each_s.extend(block.each_s)
+            timed.keep(block.each_s, self._rng)
         if all(block.seconds > 0 for block in blocks):
             for series, block in zip(self._pairs, (blocks[0], blocks[-1]), strict=True):
                 series.append(block.seconds)
 
     def _time(self, timed: Timed, calls: int) -> Block:
-        return self._clock.time(timed.call, calls, timed.side.synchronize)
+        return self._clock.time(timed.call, calls, timed.side.synchronize, each=self._each)
 
     def _tell(self) -> None:
-        for index, timed in enumerate(self._timed):
+        for timed in self._timed:
             if timed.seconds:
                 self._emit(self._chunk(timed, "back_to_back", self._told))
-            each, timed.seconds, timed.wall_s, timed.counts, timed.each_s = timed.each_s, [], [], [], []
-            if each and self._most_latencies:
-                # by chance: every so many calls could always be the same one of a block
-                chosen = self._rng.sample(range(len(each)), min(len(each), self._most_latencies))
-                timed.seconds = [each[position] for position in sorted(chosen)]
-                self._tell_latency(index)
+                timed.seconds, timed.wall_s, timed.counts = [], [], []
         self._told = self._block
 
-    def _tell_latency(self, index: int) -> None:
-        timed = self._timed[index]
-        self._emit(self._chunk(timed, "latency", self._latencies[index]))
-        self._latencies[index] += len(timed.seconds)
-        timed.seconds = []
+    def _tell_latencies(self) -> None:
+        """Those of the calls that blocks told one by one."""
+        for timed in self._timed:
+            for first in range(0, len(timed.latencies), LATENCIES_AT_ONCE):
+                timed.seconds = timed.latencies[first : first + LATENCIES_AT_ONCE]
+                self._emit(self._chunk(timed, "latency", first))
+            timed.seconds = []
 
     def _chunk(self, timed: Timed, measure: str, block: int) -> Samples:
         return Samples(
@@ -221,8 +236,11 @@ class Timer:
         )
 
     def _is_narrow(self, interval: float) -> bool:
-        if len(self._pairs[0]) < FEWEST_PAIRS:
+        pairs = len(self._pairs[0])
+        # each question reads all pairs, and some percent more of them hardly change the answer
+        if pairs < max(FEWEST_PAIRS, 1.05 * self._asked_at):
             return False
+        self._asked_at = pairs
         eager, compiled = self._pairs
         half_width = expected_half_width(Pairs(eager=eager, compiled=compiled, clock=self._clock.name))
         return half_width is not None and half_width <= interval
@@ -230,10 +248,14 @@ class Timer:
     def _latency(self, budget: float) -> None:
         """Calls that are waited for one by one, in alternating blocks, until the time or the count is reached."""
         began = perf_counter()
-        while perf_counter() - began < budget and min(self._latencies) < MOST_LATENCIES:
+        counts = [0 for _ in self._timed]
+        while perf_counter() - began < budget and min(counts) < MOST_LATENCIES:
             for index, timed in enumerate(self._timed):
-                self._time_each(timed, min(timed.calls, 200))
-                self._tell_latency(index)
+                calls = min(timed.calls, LATENCIES_AT_ONCE)
+                self._time_each(timed, calls)
+                self._emit(self._chunk(timed, "latency", counts[index]))
+                counts[index] += calls
+                timed.seconds = []
 
     def _time_each(self, timed: Timed, calls: int) -> None:
         clock, call, wait = perf_counter, timed.call, timed.side.synchronize
@@ -252,7 +274,17 @@ class Timer:
                 timed.seconds.append(clock() - began)
         timed.wall_s, timed.counts = [], []
 
-    def _warn_of_recompiles(self) -> None:
+    def _warn_of_voids(self) -> None:
+        if not self._void_compiles:
+            self._emit(
+                Warning(
+                    code="no_step_counts",
+                    message="The timing was given up: one step after the other was skipped, or its loss not finite.",
+                    hint="A step that changes no weight takes another time. Look at the loss, or choose another "
+                    "precision.",
+                )
+            )
+            return
         self._emit(
             Warning(
                 code="recompiles_while_timed",

@@ -25,6 +25,8 @@ from compilescope.domain.statistics import (
 
 SERIES = {"cuda_event": "series_h200.json", "wall": "series_cpu.json"}
 BESIDE_ITSELF = {"cuda_event": ("mlp", "pointwise"), "wall": ("products",)}
+# of log ratios between processes of these functions
+SPREAD = {"cuda_event": 0.0005, "wall": 0.003}
 HERE = Path(__file__).parent
 RECORDED = {clock: json.loads((HERE / name).read_text())["series"] for clock, name in SERIES.items()}
 
@@ -238,11 +240,12 @@ def _recorded(row: Sequence[Sequence[float]], clock: str) -> Pairs:
 
 def _resampled(clock: str, rng: random.Random, slowdown: float = 1.0) -> Interval | None:
     """Two processes drawn from the recordings of a function beside itself, each as long as it was and made of runs of
-    five neighbouring pairs. Their own ratio, which holds the noise of the recording, is taken off."""
+    five neighbouring pairs. Their own ratio, which holds the noise of the recording, gives way to a spread between
+    processes as it was seen."""
     drawn = []
     for row in rng.sample(RECORDED[clock][rng.choice(BESIDE_ITSELF[clock])], 2):
         eager, other = row["same"]
-        own = math.exp(_recorded(row["same"], clock).log_ratio)
+        own = math.exp(_recorded(row["same"], clock).log_ratio + rng.gauss(0, SPREAD[clock]))
         starts = [rng.randrange(len(eager) - 5) for _ in range(len(eager) // 5)]
         drawn.append(
             Pairs(
