@@ -21,6 +21,8 @@ from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Side
 
 LEAD_S = 0.001
+# calls of a block, so that the slow first ones do not decide its median, as long as a block stays as short as this
+FEWEST_CALLS, MOST_BLOCK_S = 5, 0.020
 # a call that fills a block many times over by itself, whatever went before it
 LONG_CALL_S = 1.0
 CHUNK_S = 0.25
@@ -137,7 +139,7 @@ class Timer:
             if per_call < LONG_CALL_S:
                 per_call = min(per_call, *(self._time(timed, calls).wall_s for _ in range(2)))
         timed.per_call = per_call
-        timed.calls = _calls_for(block_s * 1.03, per_call)
+        timed.calls = max(_calls_for(block_s * 1.03, per_call), min(FEWEST_CALLS, _calls_for(MOST_BLOCK_S, per_call)))
         timed.lead = _calls_for(LEAD_S, per_call) if per_call < LONG_CALL_S else 0
 
     def _back_to_back(self, plan: Plan, budget: float) -> str:

@@ -244,7 +244,7 @@ def test_that_a_long_list_of_losers_is_counted_and_not_recited(make_run: RunMake
 def test_that_a_recommendation_says_what_a_long_job_saves(make_run: RunMaker):
     found = recommend(Comparison(id="c", created=0.0, runs=[make_run(speedup=2.0)]))
 
-    assert found is not None and "of 10 h in eager it saves 4 h 57 min to 5 h 2 min" in found.summary
+    assert found is not None and "of 10 h in eager it saves 4 h 57 min to 5 h 3 min" in found.summary
 
 
 def test_that_what_a_long_job_saves_is_as_uncertain_as_the_speedup():
