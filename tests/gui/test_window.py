@@ -122,7 +122,7 @@ def test_that_how_calls_are_made_and_timed_can_be_chosen(desk: Any) -> None:
     work = desk.state.selection.workload(Path("m.py"))
     assert (work.grad_mode, work.threads, desk.state.selection.measurement.l2_flush) == ("no_grad", 2, True)
     notes = [label.text() for label in options.findChildren(QLabel)]
-    assert any(note.startswith("Not on a CPU: calls are timed in blocks") for note in notes)
+    assert any(note.startswith("Not on a CPU: calls are timed back to back") for note in notes)
 
 
 def test_that_every_cuda_device_is_offered_by_name(desk: Any) -> None:

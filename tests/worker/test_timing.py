@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from compilescope.domain.events import Event, Measured, Samples, Void, Warning
 from compilescope.worker.clocks import FlushedEventClock, WallClock, clock_for
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Recipe, Side, mean_square
-from compilescope.worker.timing import Plan, Timer, undisturbed
+from compilescope.worker.timing import Plan, Timed, Timer, undisturbed
 
 PLAN = Plan(budget_s=0.1, interval=0.01)
 RECIPE = Recipe(
@@ -62,7 +63,8 @@ def test_that_each_block_is_long_enough_and_both_sides_have_the_same_number() ->
     events = timed(spin(1e-3), spin(2e-3), Plan(budget_s=0.6, interval=0.0))
 
     rows = [row for row in events if isinstance(row, Samples) and row.measure == "back_to_back"]
-    assert all(t * n >= 0.009 for row in rows for t, n in zip(row.seconds, row.calls, strict=True))
+    # a block is worth its median call, which on a busy machine is less than the mean
+    assert all(n >= 5 and t * n >= 0.004 for row in rows for t, n in zip(row.seconds, row.calls, strict=True))
     assert len(back_to_back(events, "eager")) == len(back_to_back(events, "compiled")) >= 3
     assert min(back_to_back(events, "compiled")) >= 2e-3
 
@@ -87,16 +89,16 @@ def test_that_blocks_in_which_something_compiled_are_void_and_told() -> None:
 
 def test_that_a_model_which_settles_after_some_recompiles_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("compilescope.worker.timing.VOID_S", 10.0)
-    began, compiles = time.perf_counter(), iter(range(1_000_000))
+    compiles = iter([*range(40), *[40] * 1_000_000])
 
     def seen() -> int:
-        return next(compiles) if time.perf_counter() - began < 1.0 else 0
+        return next(compiles)
 
     events = timed(spin(1e-3), spin(1e-3), Plan(budget_s=2.0, interval=0.0), compiles=seen)
 
     assert len([row for row in events if isinstance(row, Void)]) >= 8
     assert not [row for row in events if isinstance(row, Warning)]
-    assert len(back_to_back(events, "compiled")) > 20
+    assert len(back_to_back(events, "compiled")) > len([row for row in events if isinstance(row, Void)]) / 2
 
 
 def test_that_blocks_with_a_loss_that_is_not_finite_are_void_and_not_told_as_recompiles() -> None:
@@ -123,18 +125,14 @@ def test_that_calls_which_the_blocks_tell_one_by_one_are_the_latencies() -> None
     assert len(measured(events, "eager", "latency")) == calls
 
 
-def test_that_the_latencies_which_are_kept_are_a_fair_choice_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilescope.worker.timing.MOST_LATENCIES", 40)
-    began = time.perf_counter()
+def test_that_the_latencies_which_are_kept_are_a_fair_choice_of_all() -> None:
+    kept, rng = Timed(side=Side("eager", nn.Module(), spin(0.0), RECIPE), call=spin(0.0)), random.Random(1)
 
-    def slower_later() -> None:
-        spin(1e-3 if time.perf_counter() - began < 0.6 else 2e-3)()
+    for first in range(0, 20_000, 50):
+        kept.keep([float(first + i) for i in range(50)], rng)
 
-    events = timed(slower_later, spin(1e-3), Plan(budget_s=1.2, interval=0.0))
-
-    kept = measured(events, "eager", "latency")
-    assert len(kept) == 40
-    assert 5 <= sum(seconds > 1.9e-3 for seconds in kept) <= 35
+    assert len(kept.latencies) == 2000
+    assert sum(value >= 10_000 for value in kept.latencies) == pytest.approx(1000, abs=100)
 
 
 def test_that_a_side_which_grows_faster_while_it_is_timed_keeps_its_latencies() -> None:
@@ -146,7 +144,8 @@ def test_that_a_side_which_grows_faster_while_it_is_timed_keeps_its_latencies() 
     events = timed(faster_later, spin(1e-3), Plan(budget_s=0.6, interval=0.0))
 
     assert min(measured(events, "eager", "latency")) < 1e-4
-    assert len(measured(events, "eager", "latency")) > 400
+    calls = sum(n for row in events if isinstance(row, Samples) and row.side == "eager" for n in row.calls)
+    assert len(measured(events, "eager", "latency")) == min(calls, 2000)
 
 
 def test_that_calls_of_void_blocks_are_no_latencies() -> None:
@@ -169,20 +168,16 @@ def test_that_short_calls_are_waited_for_in_a_pass_of_their_own() -> None:
 
 
 def test_that_slow_first_calls_after_the_other_side_do_not_decide_a_block() -> None:
-    last, slow = [""], iter([])
+    now, took = [0.0], iter([6e-3, 4e-3, 3e-3, 3e-3, 3e-3])
 
-    def call(side: str, seconds: float) -> Callable[[], None]:
-        def made() -> None:
-            nonlocal slow
-            if last[0] != side:
-                last[0], slow = side, iter([2.0, 2.0])
-            spin(seconds * next(slow, 1.0))()
+    def call() -> None:
+        now[0] += next(took)
 
-        return made
+    block = WallClock(lambda: now[0]).time(call, 5, lambda: None, each=True)
 
-    events = timed(call("eager", 3e-3), call("compiled", 2e-3), Plan(budget_s=0.8, interval=0.0))
-
-    assert sorted(back_to_back(events, "eager"))[len(back_to_back(events, "eager")) // 2] < 3.3e-3
+    assert block.seconds == pytest.approx(3e-3)
+    assert block.wall_s == pytest.approx(3.8e-3)
+    assert block.each_s == pytest.approx([6e-3, 4e-3, 3e-3, 3e-3, 3e-3])
 
 
 def test_that_no_garbage_is_collected_while_timing() -> None:
