@@ -1,8 +1,15 @@
-"""A block of timed calls."""
+"""Blocks of timed calls, and the side that they are of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compilescope.worker.steps import Side
+
+MOST_LATENCIES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,3 +34,32 @@ def joined(one: Block, two: Block) -> Block:
         calls=calls,
         each_s=one.each_s + two.each_s,
     )
+
+
+@dataclass(kw_only=True)
+class Timed:
+    """One side with its fixed inputs, ready to be timed.
+
+    `lead`: calls before the clock starts. `per_call`: about how long one takes, in seconds. `latencies`: a fair choice
+    of the `seen` calls that blocks told one by one, as many as are kept.
+    """
+
+    side: Side
+    call: Callable[[], Any]
+    calls: int = 1
+    lead: int = 1
+    per_call: float = 0.0
+    seconds: list[float] = field(default_factory=list)
+    wall_s: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    latencies: list[float] = field(default_factory=list)
+    seen: int = 0
+
+    def keep(self, each_s: Sequence[float], rng: random.Random) -> None:
+        """Reservoir sampling (Vitter 1985, algorithm R): each call that was seen is kept with the same chance."""
+        for seconds in each_s:
+            self.seen += 1
+            if len(self.latencies) < MOST_LATENCIES:
+                self.latencies.append(seconds)
+            elif (place := rng.randrange(self.seen)) < MOST_LATENCIES:
+                self.latencies[place] = seconds

@@ -7,15 +7,14 @@ import gc
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter  # by name: a script may put a clock of its own in its place
-from typing import Any
 
 import torch
 
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
 from compilescope.domain.statistics import Pairs, expected_half_width
-from compilescope.worker.blocks import Block, joined
+from compilescope.worker.blocks import MOST_LATENCIES, Block, Timed, joined
 from compilescope.worker.clocks import Clock, clock_for
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.steps import Side
@@ -29,7 +28,7 @@ CHUNK_S = 0.25
 FEWEST_PAIRS = 20
 MOST_CALLS = 1_000_000
 LATENCY_SHARE = 0.15
-MOST_LATENCIES, LATENCIES_AT_ONCE = 2000, 200
+LATENCIES_AT_ONCE = 200
 # blocks in a row that do not count, and how long they take, until it is given up
 VOIDS_IN_A_ROW, VOID_S = 8, 0.4
 
@@ -41,35 +40,6 @@ class Plan:
     budget_s: float
     interval: float
     shape: int = 0
-
-
-@dataclass(kw_only=True)
-class Timed:
-    """One side with its fixed inputs, ready to be timed.
-
-    `lead`: calls before the clock starts. `per_call`: about how long one takes, in seconds. `latencies`: a fair choice
-    of the `seen` calls that blocks told one by one, as many as are kept.
-    """
-
-    side: Side
-    call: Callable[[], Any]
-    calls: int = 1
-    lead: int = 1
-    per_call: float = 0.0
-    seconds: list[float] = field(default_factory=list)
-    wall_s: list[float] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
-    latencies: list[float] = field(default_factory=list)
-    seen: int = 0
-
-    def keep(self, each_s: Sequence[float], rng: random.Random) -> None:
-        """Reservoir sampling (Vitter 1985, algorithm R): each call that was seen is kept with the same chance."""
-        for seconds in each_s:
-            self.seen += 1
-            if len(self.latencies) < MOST_LATENCIES:
-                self.latencies.append(seconds)
-            elif (place := rng.randrange(self.seen)) < MOST_LATENCIES:
-                self.latencies[place] = seconds
 
 
 class Timer:
