@@ -113,6 +113,21 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def qtbot(qtbot: Any) -> Iterator[Any]:
+    """pytest-qt's, which knows its widgets weakly: one that a test alone held could be collected after the test and
+    before it is closed, in the middle of painting one of its children."""
+    held, add = [], qtbot.addWidget
+
+    def add_and_hold(widget: QWidget, **options: Any) -> None:
+        held.append(widget)
+        add(widget, **options)
+
+    qtbot.addWidget = add_and_hold
+    yield qtbot
+    held.clear()
+
+
+@pytest.fixture
 def desk(qtbot: Any, tmp_path: Path) -> Iterator[Desk]:
     """A window whose worker is the fake one."""
     yield from _desk(qtbot, tmp_path, FAKE_WORKER)
