@@ -115,6 +115,7 @@ def test_that_a_training_step_is_compiled_as_model_and_as_a_whole() -> None:
         (["bench", "SCRIPT", "--scope", "step"], "--scope step compiles a training step; inference has none."),
         (["bench", "SCRIPT", "--device", "cuda:0,cpu"], "cuda:0,cpu is not like cuda:0,cuda:1"),
         (["bench", "SCRIPT", "--device", "gpu"], "'gpu' is no device like cpu, cuda or cuda:1"),
+        (["bench", "SCRIPT", "--device", "mps"], "'mps' is no device like cpu, cuda or cuda:1"),
         (["report", ""], "The history has no comparison ''."),
         (["bench", "SCRIPT", "--threads", "0"], "0 is no number of threads"),
         (["bench", "SCRIPT", "--grad-mode", "grad"], "--grad-mode: invalid choice: 'grad'"),

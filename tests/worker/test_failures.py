@@ -122,6 +122,13 @@ def test_that_a_syntax_error_is_told_with_its_line(worker: Worker) -> None:
     assert (error.type, error.line) == ("SyntaxError", 2)
 
 
+def test_that_a_device_whose_calls_cannot_be_waited_for_is_refused(worker: Worker, mlp: str) -> None:
+    error = failure(worker, mlp, device="mps")
+
+    assert error.message == "Calls on mps cannot be timed here."
+    assert "Choose cpu" in error.hint
+
+
 def test_that_a_device_that_is_not_there_is_told(worker: Worker, mlp: str) -> None:
     error = failure(worker, mlp, device="cuda:63")
 

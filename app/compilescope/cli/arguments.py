@@ -248,7 +248,7 @@ def _python(text: str) -> str:
 
 
 def _device(text: str) -> str:
-    if not re.fullmatch(r"cpu|mps|(cuda|xpu)(:\d+)?", text):
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no device like cpu, cuda or cuda:1")
     return text
 

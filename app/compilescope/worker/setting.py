@@ -63,6 +63,9 @@ def choose_device(name: str | None) -> torch.device:
         device = torch.device(name)
     except RuntimeError:
         raise WorkerError(f"There is no device {name}.", hint="Choose cpu, or cuda, cuda:1 ….") from None
+    if device.type not in ("cpu", "cuda"):
+        # its calls return before their work is done, and nothing here waits for it
+        raise WorkerError(f"Calls on {name} cannot be timed here.", hint="Choose cpu, or cuda, cuda:1 ….")
     if device.type == "cuda":
         count = torch.cuda.device_count() if attempt(torch.cuda.is_available, False) else 0
         if (device.index or 0) >= count:
