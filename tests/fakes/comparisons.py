@@ -127,7 +127,8 @@ def run_events(
         yield from _failed(script, device)
         return
     for start in ("cold", "warm"):
-        yield e.Hello(start=start, time=1_796_000_000.0, torch="2.11.0+cu130", python="3.12.3")
+        versions = {"torch": "2.11.0+cu130", "python": "3.12.3"}
+        yield e.Hello(start=start, time=1_796_000_000.0, cache_was_empty=start == "cold", **versions)
         yield _environment(device)
         yield _workload(device)
         yield e.FirstCall(at=1.0, side="eager", duration_s=0.21)

@@ -328,14 +328,15 @@ def main() -> None:
         parser.add_argument("--rate-lines", type=float, default=0)
         parser.add_argument("--seconds", type=float, default=5)
         chosen = parser.parse_args()
-        tell("hello", protocol=1, start="cold", time=time.time())
+        tell("hello", protocol=1, start="cold", time=time.time(), cache_was_empty=True)
         send_at_rate(chosen.rate_events, chosen.rate_lines, chosen.seconds)
         return
     job = json.loads(sys.stdin.buffer.readline())
     options = json.loads(Path(job["workload"]["script"]).read_text()) if job.get("workload") else {"mode": "ok"}
     options |= options.get(job["start"], {}) | {"start": job["start"], "own_trace": job.get("trace")}
     if options["mode"] != "hang_before_hello":
-        tell("hello", protocol=1, start=job["start"], time=time.time(), torch="2.13.0", python="3.11.9")
+        cold, versions = job["start"] == "cold", {"torch": "2.13.0", "python": "3.11.9"}
+        tell("hello", protocol=1, start=job["start"], time=time.time(), cache_was_empty=cold, **versions)
     MODES[options["mode"]](options)
     os._exit(0)
 

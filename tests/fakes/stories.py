@@ -22,7 +22,7 @@ def recorded_run(cold: str, warm: str = "", *, mode: str | None = None, run_id: 
     run = Run(run_id, config=Config(mode=mode), workload=Workload(script="/home/user/models/model.py"))
     for start, name in (("cold", cold), ("warm", warm)):
         if name:
-            run.apply(e.Hello(start=start))
+            run.apply(e.Hello(start=start, cache_was_empty=start == "cold"))
             run.apply_all(translate(transcript(name)))
             run.apply(e.FirstCall(side="compiled", duration_s=1.0))
     run.apply(e.Ended(outcome="finished"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from compilescope.domain import events as e
 from compilescope.domain.config import Config
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
+from compilescope.domain.verdict import judge
 from compilescope.domain.workload import Workload
 from compilescope.ui.charts.charted import Charted
 from compilescope.ui.charts.costs import FirstCallChart, MemoryChart, size_labels
@@ -27,7 +29,7 @@ from compilescope.ui.theme import Scheme, Theme
 
 
 def charted(*runs: Run) -> list[Charted]:
-    return [Charted(run=run, measures=measure(run)) for run in runs]
+    return [Charted(run=run, measures=measure(run), verdict=judge(run)) for run in runs]
 
 
 def shown(qtbot: Any, kind: type, rows: Sequence[Charted], number: int = 0, size: tuple[int, int] = (900, 420)) -> Any:
@@ -113,7 +115,8 @@ def test_that_first_calls_are_stacked_by_phase_cold_above_warm(qtbot: Any, full:
 
 def test_that_the_lines_cross_where_the_break_even_says(qtbot: Any, full: list[Charted]) -> None:
     chart = shown(qtbot, CumulativeChart, full, 1)
-    even = full[1].measures.cold_break_even
+    verdict = full[1].verdict
+    even = verdict.cold_break_even if verdict else None
     assert even is not None
 
     view = chart.findChild(Lines)
@@ -123,8 +126,25 @@ def test_that_the_lines_cross_where_the_break_even_says(qtbot: Any, full: list[C
     assert tip(chart, Lines, 0.5, 0.5).splitlines()[0].startswith("after ")
 
 
-def test_that_what_never_pays_is_said_and_not_drawn(qtbot: Any, full: list[Charted]) -> None:
-    assert "never pays" in sentence(shown(qtbot, CumulativeChart, full, 6))
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(6, "gives wrong results, saves nothing"), (8, "never pays"), (9, "began with your own cache")],
+    ids=["incorrect", "slower", "own cache"],
+)
+def test_that_what_has_no_break_even_is_said_and_not_drawn(
+    qtbot: Any, full: list[Charted], number: int, words: str
+) -> None:
+    slow, own = (comparison([Config()], speedups=(speedup,)).runs[0] for speedup in (0.9, 1.5))
+    own.processes[0].hello = replace(own.processes[0].hello, cache_was_empty=None)
+    rows = [*full, *charted(slow, own)]
+
+    assert words in sentence(shown(qtbot, CumulativeChart, rows, number))
+
+
+def test_that_cumulative_time_waits_for_the_verdict(qtbot: Any, full: list[Charted]) -> None:
+    going = replace(full[1], verdict=None)
+
+    assert "once a run is over" in sentence(shown(qtbot, CumulativeChart, [going]))
 
 
 def test_that_every_size_of_a_sweep_has_its_place_and_number(qtbot: Any) -> None:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 import pytest
 
 from compilescope.domain import events as e
+from compilescope.domain import measures
 from compilescope.domain.config import Config
 from compilescope.domain.run import Run
-from compilescope.domain.statistics import Pairs
+from compilescope.domain.statistics import Interval, Pairs
 from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
@@ -27,13 +28,17 @@ def process_events(
     blocks: int = 60,
     seed: int = 0,
     noise: float = 0.01,
+    cache_was_empty: bool | None = True,
 ) -> list[e.Event]:
-    """What one process tells that compiles, checks and measures without trouble."""
+    """What one process tells that compiles, checks and measures without trouble.
+
+    `cache_was_empty`: of the cold one; None with the user's own cache.
+    """
     rng = random.Random(f"{start}{seed}")
     clock = "cuda_event" if device.startswith("cuda") else "wall"
     capability = "9.0" if device.startswith("cuda") else None
     stream: list[e.Event] = [
-        e.Hello(start=start, torch="2.13.0", python="3.11.4"),
+        e.Hello(start=start, torch="2.13.0", python="3.11.4", cache_was_empty=cache_was_empty and start == "cold"),
         e.Environment(torch="2.13.0", python="3.11.4", device_capability=capability, cpu="Test CPU", os="Linux"),
         e.WorkloadReady(
             entry="Model",
@@ -41,6 +46,7 @@ def process_events(
             precision="fp32",
             device=device,
             inputs=(e.Input(name="x", shape=(8, 16), dtype="float32", device=device),),
+            float32_matmul_precision="highest",
         ),
         e.FirstCall(side="eager", duration_s=0.05),
         e.Compile(compile_id="0/0", state="begin", file="model.py", line=7, function="forward"),
@@ -56,8 +62,14 @@ def process_events(
 
 
 @pytest.fixture
-def make_run() -> RunMaker:
-    """A finished run of two processes; `extra` events come last in the cold one, `ended` None leaves it going on."""
+def make_run(monkeypatch: pytest.MonkeyPatch) -> RunMaker:
+    """A finished run of two processes; `extra` events come last in the cold one, `ended` None leaves it going on.
+
+    `interval`: value, low and high of the speedup, for a test of what is made of them.
+    """
+    given: dict[Run, Interval] = {}
+    worked_out = measures._speedup
+    monkeypatch.setattr(measures, "_speedup", lambda run, pairs: given.get(run) or worked_out(run, pairs))
 
     def make(
         run_id: str = "run",
@@ -67,9 +79,12 @@ def make_run() -> RunMaker:
         extra: Iterable[e.Event] = (),
         ended: e.Ended | None = e.Ended(),  # noqa: B008 - frozen
         starts: Sequence[str] = ("cold", "warm"),
+        interval: tuple[float, float, float] | None = None,
         **options: object,
     ) -> Run:
         run = Run(run_id, config=config or Config(), workload=workload or Workload(script="model.py"))
+        if interval is not None:
+            given[run] = Interval(value=interval[0], low=interval[1], high=interval[2])
         for start in starts:
             run.apply_all(process_events(start, **options))  # type: ignore[arg-type]
             if start == starts[0]:

@@ -12,7 +12,7 @@ from torch.autograd.profiler_util import EventList, FunctionEvent
 
 from compilescope.domain.events import Event, KernelTime, Profile, Warning
 from compilescope.worker import generated, kernel_times, profiling
-from compilescope.worker.gpu import Launches, kernels_among
+from compilescope.worker.gpu import Launches, busy, copies_among, kernels_among
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.kernel_times import attributed
 from compilescope.worker.operators import does_work
@@ -201,6 +201,16 @@ def test_that_kernels_that_overlap_are_busy_once() -> None:
 
     assert found.busy_s == pytest.approx(35e-6 / 2)
     assert found.active_s == pytest.approx(30e-6 / 2)
+
+
+def test_that_a_copy_keeps_the_gpu_active_and_is_no_kernel() -> None:
+    events = [device_event("a", 0, 10), device_event("Memcpy HtoD", 8, 40)]
+    found = Launches(calls=1, kernels=kernels_among(events), copies=copies_among(events))
+
+    assert found.busy_s == pytest.approx(10e-6)
+    assert found.active_s == pytest.approx(40e-6)
+    told = busy(side(), found)
+    assert told is not None and (told.launches, told.copies_s) == (1, pytest.approx(32e-6))
 
 
 def test_that_a_kernel_on_the_gpu_has_the_work_of_the_operator_that_launched_it() -> None:

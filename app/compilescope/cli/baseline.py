@@ -35,7 +35,8 @@ def is_held(result: Mapping[str, Any], baseline: Mapping[str, Any], name: str) -
     if not is_comparable(result, baseline):
         print(
             f"compilescope: nothing could be compared with {name}, so it is not held: it has no run of this script\n"
-            "  with the same entry, configuration and input sizes. Make a new baseline with `bench --json FILE`.",
+            "  with the same entry, arguments, configuration, input sizes and L2 flush. Make a new baseline with\n"
+            "  `bench --json FILE`.",
             file=sys.stderr,
         )
         return False

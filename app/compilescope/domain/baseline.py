@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
@@ -15,6 +16,8 @@ from compilescope.domain.errors import UsageError
 from compilescope.domain.statistics import NOISE_FLOOR
 
 Row = Mapping[str, Any]
+
+_FLUSHES = {True: "flushed", False: "left as it is"}
 
 
 def regressions(results: Row, baseline: Row) -> list[str]:
@@ -47,6 +50,10 @@ def differences(results: Row, baseline: Row) -> list[str]:
         for key, name in names.items()
         if ours.get(key) and theirs.get(key) and ours[key] != theirs[key]
     ]
+    for says, tell in (("The L2 cache between calls differs", _flushes), ("The script's arguments differ", _arguments)):
+        now, before = tell(results), tell(baseline)
+        if now and before and now != before:
+            found.append(f"{says}: {now} now, {before} in the baseline.")
     paired = {label for label, _, _ in _pairs(results, baseline)}
     missing = [label for run in results["runs"] if (label := _label(run)) not in paired]
     if missing:
@@ -55,7 +62,7 @@ def differences(results: Row, baseline: Row) -> list[str]:
 
 
 def is_comparable(results: Row, baseline: Row) -> bool:
-    """Whether the baseline holds any run of the same script, configuration and inputs."""
+    """Whether the baseline holds any run of the same script, configuration and inputs, timed alike."""
     return any(True for _ in _pairs(results, baseline))
 
 
@@ -74,11 +81,12 @@ def checked_baseline(value: object, name: str) -> Row:
 
 
 def _pairs(results: Row, baseline: Row) -> Iterator[tuple[str, Row, Row]]:
-    known: dict[str, Row] = {}
+    known: dict[str, list[Row]] = defaultdict(list)
     for run in baseline["runs"]:
-        known.setdefault(_key(run, baseline), run)
+        known[_key(run, baseline)].append(run)
     for run in results["runs"]:
-        before = known.get(_key(run, results))
+        told = _told(run, results)
+        before = next((row for row in known[_key(run, results)] if _is_alike(told, _told(row, baseline))), None)
         if before is not None:
             yield _label(run), run, before
 
@@ -94,6 +102,29 @@ def _key(run: Row, comparison: Row) -> str:
         "inputs": [[row.get("shape"), row.get("dtype")] for row in workload.get("inputs") or []],
     }
     return json.dumps(plain, sort_keys=True)
+
+
+def _told(run: Row, comparison: Row) -> tuple[Any, Any]:
+    """The script's arguments, and whether the L2 cache was flushed between calls; None where that is not told.
+
+    Older files tell no arguments, and a run that was not timed tells nothing of the cache.
+    """
+    workload = run.get("workload") or comparison.get("workload") or {}
+    return workload.get("arguments"), (run.get("timing") or {}).get("l2_flush")
+
+
+def _is_alike(one: tuple[Any, Any], two: tuple[Any, Any]) -> bool:
+    return all(a is None or b is None or a == b for a, b in zip(one, two, strict=True))
+
+
+def _arguments(comparison: Row) -> str:
+    told = (_told(run, comparison)[0] for run in comparison["runs"])
+    return " and ".join(dict.fromkeys(shlex.join(words) or "none" for words in told if words is not None))
+
+
+def _flushes(comparison: Row) -> str:
+    told = (_told(run, comparison)[1] for run in comparison["runs"])
+    return " and ".join(dict.fromkeys(_FLUSHES[flush] for flush in told if flush is not None))
 
 
 def _label(run: Row) -> str:

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from compilescope.domain import units
+from compilescope.domain import statistics, units
+from compilescope.domain.breakeven import break_even_text
 from compilescope.domain.config import Config
 from compilescope.domain.faults import HINT, fault
 from compilescope.domain.matrix import workload_name
@@ -17,11 +18,11 @@ from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
 from compilescope.domain.verdict import (
     KINDS,
     Verdict,
-    break_even_text,
     disagreement_reason,
     interval_text,
     judge,
     numbers_reason,
+    slower_sizes_reason,
     story_reasons,
     unrest_reasons,
 )
@@ -31,7 +32,6 @@ __all__ = [
     "Comparison",
     "Recommendation",
     "Verdict",
-    "break_even_text",
     "interval_text",
     "judge",
     "recommend",
@@ -74,9 +74,9 @@ class Recommendation:
 def recommend(comparison: Comparison) -> Recommendation | None:
     """Which configuration to use; None until a run is over.
 
-    Only what is finished, correct and shown to be faster can be recommended. Where the best intervals overlap, the
-    simplest configuration wins. Each phase and precision is a question of its own, with its own eager: the one that
-    most runs have is answered first, and the others behind it.
+    Only what is finished, correct and shown to be faster can be recommended. Of those than which the best was not shown
+    to be faster, the simplest configuration wins. Each phase and precision is a question of its own, with its own
+    eager: the one that most runs have is answered first, and the others behind it.
     """
     try:
         return _recommend(comparison)
@@ -98,19 +98,24 @@ def _recommend(comparison: Comparison) -> Recommendation | None:
 def _recommend_one(over: Sequence[Run], noise_floor: float) -> Recommendation:
     """The answer for runs of one workload."""
     verdicts = [judge(run, noise_floor) for run in over]
-    faster = [run for run, verdict in zip(over, verdicts, strict=True) if verdict and verdict.kind == "faster"]
+    faster = {run: verdict for run, verdict in zip(over, verdicts, strict=True) if verdict and verdict.kind == "faster"}
     if not faster:
         return Recommendation(config=None, summary=_leave_it(over, verdicts))
-    best = max(faster, key=lambda run: _speedup(run).value)
-    alike = [run for run in faster if _speedup(run).high >= _speedup(best).low]
-    chosen = min(alike, key=_simplicity)
+    chosen, best = choose(list(faster), noise_floor)
     return Recommendation(
         config=chosen.config,
-        summary=_choice(chosen, best, len(over)),
+        summary=_choice(chosen, best, faster[chosen], len(over)),
         snippet=chosen.config.snippet,
-        caveats=_caveats(chosen),
+        caveats=_caveats(chosen, noise_floor),
         run_id=chosen.id,
     )
+
+
+def choose(faster: Sequence[Run], noise_floor: float) -> tuple[Run, Run]:
+    """Of runs that are faster than eager: the one to use, and the fastest."""
+    best = max(faster, key=lambda run: _speedup(run).value)
+    alike = [run for run in faster if not is_apart(_speedup(best), _speedup(run), noise_floor)]
+    return min(alike, key=_simplicity), best
 
 
 def _briefly(found: Recommendation) -> str:
@@ -143,15 +148,15 @@ def _simplicity(run: Run) -> tuple[int, int, float]:
     return max(mode, 1), extras, measure(run).cold_first_call_s or 0.0
 
 
-def _choice(chosen: Run, best: Run, count: int) -> str:
+def _choice(chosen: Run, best: Run, verdict: Verdict, count: int) -> str:
     measures = measure(chosen)
     text = f"Use {chosen.label}: {interval_text(measures.speedup)} against eager"
     if chosen is not best:
         text += f"; {best.label} measured {interval_text(_speedup(best))}, which is no provable gain over it"
     elif count > 1:
         text += f", the best of {count}"
-    if measures.cold_break_even is not None:
-        text += f". It pays off after {break_even_text(measures.cold_break_even)}"
+    if verdict.cold_break_even is not None:
+        text += f". It pays off after {break_even_text(verdict.cold_break_even)}"
         text += saving_text(_speedup(chosen), measures.cold_first_call_s or 0.0)
     return text + "."
 
@@ -206,17 +211,19 @@ def _named(known: Sequence[tuple[Run, Verdict]]) -> str:
     return " ".join(f"{run.label}: {verdict.summary}" for run, verdict in known)
 
 
-def _caveats(run: Run) -> tuple[str, ...]:
+def _caveats(run: Run, noise_floor: float) -> tuple[str, ...]:
     measures = measure(run)
     found = [
         numbers_reason(measures),
+        slower_sizes_reason(measures, noise_floor),
         disagreement_reason(measures),
         *unrest_reasons(run),
         _memory_caveat(measures),
         *story_reasons(run),
     ]
     if measures.cold_first_call_s is not None and measures.cold_first_call_s > 30:
-        found.append(f"The first call takes {units.duration(measures.cold_first_call_s)} with a cold cache.")
+        cache = "your own cache" if run.uses_own_cache else "a cold cache"
+        found.append(f"The first call takes {units.duration(measures.cold_first_call_s)} with {cache}.")
     return tuple(caveat for caveat in found if caveat)
 
 
@@ -233,3 +240,9 @@ def relative(interval: Interval, base: Interval) -> Interval:
     below = math.hypot(math.log(interval.value / interval.low), math.log(base.high / base.value))
     above = math.hypot(math.log(interval.high / interval.value), math.log(base.value / base.low))
     return Interval(value=math.exp(centre), low=math.exp(centre - below), high=math.exp(centre + above))
+
+
+def is_apart(one: Interval, two: Interval, noise_floor: float) -> bool:
+    """Whether two speedups over eager are shown to differ. Intervals that overlap may still be apart: their ratio is
+    surer than what their ends, each at its worst, leave open."""
+    return statistics.difference(relative(one, two), noise_floor) is not None

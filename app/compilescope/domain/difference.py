@@ -9,12 +9,12 @@ from pathlib import PurePath
 from compilescope.domain import units
 from compilescope.domain.cacheledger import cache_name
 from compilescope.domain.comparability import cautions
+from compilescope.domain.comparison import interval_text, is_apart, judge, relative
 from compilescope.domain.config import Config
 from compilescope.domain.measures import Measures, Summary, measure
 from compilescope.domain.pipeline import self_times
 from compilescope.domain.run import ProcessStory, Run
-from compilescope.domain.statistics import NOISE_FLOOR, Interval
-from compilescope.domain.verdict import interval_text
+from compilescope.domain.statistics import NOISE_FLOOR
 
 NONE = "–"
 GROUPS = {
@@ -67,6 +67,9 @@ def difference(
     rows = [
         *_options(before, after),
         *_timing(measure(before), measure(after), noise_floor),
+        *_first_calls(before, after),
+        *_break_even(before, after, noise_floor),
+        *_memory(measure(before), measure(after)),
         *_compiler(before, after),
         *_counted("Graph breaks", _breaks(before), _breaks(after)),
         *_counted("Recompiles", _recompiles(before), _recompiles(after)),
@@ -81,22 +84,17 @@ def difference(
     )
 
 
-def _is_apart(one: Interval, two: Interval, noise_floor: float) -> bool:
-    return not one.overlaps(two) and abs(two.value / one.value - 1) > noise_floor
-
-
 def _summary(before: Run, after: Run, noise_floor: float) -> str:
     one, two = measure(before).speedup, measure(after).speedup
     if one is None or two is None:
         missing = [run.label for run, found in ((before, one), (after, two)) if found is None]
         return f"No speed to compare: {' and '.join(dict.fromkeys(missing))} was not measured to the end."
-    if not _is_apart(one, two, noise_floor):
+    if not is_apart(one, two, noise_floor):
         return f"No provable difference in speed: {interval_text(one)} and {interval_text(two)} against eager."
-    word = "faster" if two.value > one.value else "slower"
-    factor = max(two.value / one.value, one.value / two.value)
+    word, between = ("faster", relative(two, one)) if two.value > one.value else ("slower", relative(one, two))
     return (
         f"The second is {word}: {interval_text(two)} against eager, {interval_text(one)} for the first; "
-        f"that is {units.ratio(factor)} between them."
+        f"that is {interval_text(between)} between them."
     )
 
 
@@ -124,13 +122,29 @@ def _timing(old: Measures, new: Measures, noise_floor: float) -> Iterator[Row]:
     yield _timed("Compiled, time per call", _median(old.compiled), _median(new.compiled))
     one, two = old.speedup, new.speedup
     tone = ""
-    if one is not None and two is not None and _is_apart(one, two, noise_floor):
+    if one is not None and two is not None and is_apart(one, two, noise_floor):
         tone = "good" if two.value > one.value else "bad"
     yield Row(section="Timing", name="Speedup", before=interval_text(one), after=interval_text(two), tone=tone)
-    yield _timed("First call, cold", old.cold_first_call_s, new.cold_first_call_s)
-    yield _timed("First call, warm cache", old.warm_first_call_s, new.warm_first_call_s)
-    calls = [units.count(found.calls) if found else NONE for found in (old.cold_break_even, new.cold_break_even)]
+
+
+def _first_calls(before: Run, after: Run) -> Iterator[Row]:
+    """Cold or with the user's own cache, which are two things; then that of the second process."""
+    runs = (before, after)
+    for is_own, name in ((False, "First call, cold"), (True, "First call, your own cache")):
+        if any(run.uses_own_cache == is_own for run in runs):
+            firsts = (measure(run).cold_first_call_s if run.uses_own_cache == is_own else None for run in runs)
+            yield _timed(name, *firsts)
+    yield _timed("First call, warm cache", *(measure(run).warm_first_call_s for run in runs))
+
+
+def _break_even(before: Run, after: Run, noise_floor: float) -> Iterator[Row]:
+    verdicts = [judge(run, noise_floor) for run in (before, after)]
+    found = [verdict.cold_break_even if verdict else None for verdict in verdicts]
+    calls = [units.count(row.calls) if row else NONE for row in found]
     yield Row(section="Timing", name="Break-even, calls", before=calls[0], after=calls[1])
+
+
+def _memory(old: Measures, new: Measures) -> Iterator[Row]:
     for name, a, b in (
         ("Peak memory, eager", old.eager_peak_bytes, new.eager_peak_bytes),
         ("Peak memory, compiled", old.compiled_peak_bytes, new.compiled_peak_bytes),

@@ -123,7 +123,10 @@ class Environment(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadReady(Event):
-    """What the script offers and what was taken. `copies`: how the second model was made: deepcopy, rebuilt, shared."""
+    """What the script offers and what was taken. `copies`: how the second model was made: deepcopy, rebuilt, shared.
+
+    `float32_matmul_precision`: torch's setting for matrix products, once the script was loaded: highest, high, medium.
+    """
 
     type: ClassVar[str] = "workload"
     entries: tuple[Entry, ...] = ()
@@ -135,6 +138,7 @@ class WorkloadReady(Event):
     copies: str | None = None
     parameters: int | None = None
     parameter_bytes: int | None = None
+    float32_matmul_precision: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,11 +373,15 @@ class Measured(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class GpuBusy(Event):
-    """Sum of kernel times per call, from the profiler; beside the time per call it tells launch-bound from busy."""
+    """Sum of kernel times per call, from the profiler; beside the time per call it tells launch-bound from busy.
+
+    `copies_s`: of what moved or filled memory meanwhile. Of a sweep's last size.
+    """
 
     type: ClassVar[str] = "gpu_busy"
     side: str = ""
     seconds: float = 0.0
+    copies_s: float = 0.0
     launches: float | None = None
     kernels: tuple[Mapping[str, Any], ...] = ()
 
@@ -401,8 +409,9 @@ class Profile(Event):
     """Where the time of a call goes, by the profiler, after all timing. All figures are per call.
 
     `clock`: device (kernels on the GPU, by their own clock) or cpu (operators and generated kernels). `call_s` is what
-    a call took while it was profiled, and longer than a timed one; `active_s` the time in which any kernel ran.
+    a call took while it was profiled, and longer than a timed one; `active_s` the time in which a kernel or a copy ran.
     `kernels` are the heaviest; `seconds` and `launches` are of all `names`. `flops`: by type, of the whole call.
+    Of a sweep's last size.
     """
 
     type: ClassVar[str] = "profile"

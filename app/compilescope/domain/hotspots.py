@@ -70,7 +70,7 @@ class Hotspot:
 class SideTime:
     """One side's call. `whole_s` is what shares are of: the time per call, or on a CPU that of a profiled call.
 
-    `idle_share`: of the time per call in which no kernel ran on the GPU; None on a CPU.
+    `idle_share`: of the time per call in which neither kernel nor copy ran on the GPU; None on a CPU.
     """
 
     side: str
@@ -105,12 +105,14 @@ class SideTime:
 
 @dataclass(frozen=True, kw_only=True)
 class Hotspots:
-    """Both sides of one run; `device` is the card's name where its peaks are known."""
+    """Both sides of one run; `device` is the card's name where its peaks are known; `size` that of a sweep which was
+    profiled."""
 
     eager: SideTime | None
     compiled: SideTime | None
     device: str | None = None
     launch_bound: bool | None = None
+    size: str = ""
 
     @property
     def sides(self) -> tuple[SideTime, ...]:
@@ -134,8 +136,8 @@ def hotspots(run: Run) -> Hotspots | None:
     sides = {
         side: _side(profiles.get(side), summary, flops, peak)
         for side, summary, flops in (
-            (EAGER, measures.eager, _flops(profiles)),
-            (COMPILED, measures.compiled, _flops(profiles)),
+            (EAGER, measures.profiled(EAGER), _flops(profiles)),
+            (COMPILED, measures.profiled(COMPILED), _flops(profiles)),
         )
     }
     return Hotspots(
@@ -143,7 +145,12 @@ def hotspots(run: Run) -> Hotspots | None:
         compiled=sides[COMPILED],
         device=device if peak else None,
         launch_bound=_launch_bound(measures, sides[COMPILED]),
+        size=_size(measures),
     )
+
+
+def _size(measures: Measures) -> str:
+    return measures.profiled_row.label if measures.profiled_row else ""
 
 
 def _launch_bound(measures: Measures, compiled: SideTime | None) -> bool | None:
@@ -215,6 +222,8 @@ def _possible(rate: float | None, most: float | None) -> float | None:
 
 def sentences(found: Hotspots) -> Iterator[str]:
     """What the figures say, as far as they carry it."""
+    if found.size:
+        yield f"All this is of the last size, {found.size}."
     yield from _on_fusion(found)
     yield from _on_waiting(found)
     yield from _on_products(found)

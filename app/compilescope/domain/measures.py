@@ -1,8 +1,9 @@
-"""What was measured of one run, from its events: medians, speedup, first calls, break-even, memory, GPU busy share."""
+"""What was measured of one run, from its events: medians, speedup, first calls, memory, GPU busy share."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,6 @@ from typing import TypeVar
 
 from compilescope.domain import statistics
 from compilescope.domain.agreement import Agreement, agreement
-from compilescope.domain.breakeven import BreakEven, break_even
 from compilescope.domain.faults import fault
 from compilescope.domain.firstcall import first_use_s
 from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
@@ -18,6 +18,8 @@ from compilescope.domain.statistics import Interval, Pairs
 
 # below this share of busy time the GPU waits for Python more than launches can overlap
 LAUNCH_BOUND_SHARE = 0.7
+# calls as long as this are told one by one on a CPU: `each_from_s` of the worker's WallClock
+TOLD_ALONE_S = 1e-4
 
 _Number = TypeVar("_Number", int, float)
 
@@ -46,10 +48,19 @@ class ShapeMeasures:
     compiled: Summary | None
     speedup: Interval | None
 
+    @property
+    def label(self) -> str:
+        """The sizes by input: "x 8 × 128, mask 8"."""
+        named = (f"{name} {' × '.join(map(str, size)) or 'scalar'}" for name, size in self.inputs.items())
+        return ", ".join(named) or "the script's own size"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Measures:
-    """Every figure of a run; seconds and bytes, None where unknown. `problem`: why nothing could be worked out."""
+    """Every figure of a run; seconds and bytes, None where unknown. `problem`: why nothing could be worked out.
+
+    `speedup_of_means`: by the mean of single calls, where blocks are worth their median call; a loop gets the mean.
+    """
 
     clock: str | None = None
     eager: Summary | None = None
@@ -58,9 +69,11 @@ class Measures:
     compiled_latency: Summary | None = None
     eager_gpu_busy_s: float | None = None
     compiled_gpu_busy_s: float | None = None
+    compiled_gpu_copies_s: float | None = None
     eager_launches: float | None = None
     compiled_launches: float | None = None
     speedup: Interval | None = None
+    speedup_of_means: float | None = None
     process_speedups: tuple[tuple[str, Interval], ...] = ()
     processes_disagree: bool | None = None
     stopped_by: str | None = None
@@ -71,30 +84,47 @@ class Measures:
     warm_first_call_s: float | None = None
     cold_first_use_s: float | None = None
     warm_first_use_s: float | None = None
-    cold_break_even: BreakEven | None = None
-    warm_break_even: BreakEven | None = None
     eager_peak_bytes: int | None = None
     compiled_peak_bytes: int | None = None
     compile_peak_bytes: int | None = None
     process_rss_bytes: int | None = None
     numerics: Agreement = field(default_factory=Agreement)
     shapes: tuple[ShapeMeasures, ...] = ()
+    profiled_shape: int = 0
     problem: str = ""
+
+    def profiled(self, side: str) -> Summary | None:
+        """The time per call that the profiler's figures are a share of: of the size that was profiled, the last of a
+        sweep. None where the cache was flushed, as it is not while profiling."""
+        if self.l2_flush:
+            return None
+        if not self.profiled_shape:
+            return self.eager if side == EAGER else self.compiled
+        row = self.profiled_row
+        return None if row is None else row.eager if side == EAGER else row.compiled
+
+    @property
+    def profiled_row(self) -> ShapeMeasures | None:
+        """The size of a sweep that was profiled; None where there is no sweep, or no block of that size."""
+        return next((row for row in self.shapes if row.shape == self.profiled_shape), None)
 
     @property
     def eager_busy_share(self) -> float | None:
-        """The share of the time per call in which the GPU ran kernels."""
-        return _share(self.eager_gpu_busy_s, self.eager)
+        """The sum of kernel times as a share of the time per call."""
+        return _share(self.eager_gpu_busy_s, self.profiled(EAGER))
 
     @property
     def compiled_busy_share(self) -> float | None:
-        return _share(self.compiled_gpu_busy_s, self.compiled)
+        return _share(self.compiled_gpu_busy_s, self.profiled(COMPILED))
 
     @property
     def launch_bound(self) -> bool | None:
         """Whether the compiled side leaves the GPU waiting for Python; None where that is not known."""
-        share = self.compiled_busy_share
-        return None if share is None or self.clock != "cuda_event" else share < LAUNCH_BOUND_SHARE
+        busy_s, whole = self.compiled_gpu_busy_s, self.profiled(COMPILED)
+        if busy_s is None or whole is None or self.clock != "cuda_event":
+            return None
+        # while memory is copied the GPU does not wait for Python
+        return (busy_s + (self.compiled_gpu_copies_s or 0.0)) / whole.median < LAUNCH_BOUND_SHARE
 
 
 _measured: weakref.WeakKeyDictionary[Run, tuple[int, Measures]] = weakref.WeakKeyDictionary()
@@ -134,9 +164,11 @@ def _measure(run: Run) -> Measures:
         compiled_latency=_summary(processes, COMPILED, measure="latency"),
         eager_gpu_busy_s=_mean(p.gpu_busy[EAGER].seconds for p in processes if EAGER in p.gpu_busy),
         compiled_gpu_busy_s=_mean(p.gpu_busy[COMPILED].seconds for p in processes if COMPILED in p.gpu_busy),
+        compiled_gpu_copies_s=_mean(p.gpu_busy[COMPILED].copies_s for p in processes if COMPILED in p.gpu_busy),
         eager_launches=_mean(p.gpu_busy[EAGER].launches for p in processes if EAGER in p.gpu_busy),
         compiled_launches=_mean(p.gpu_busy[COMPILED].launches for p in processes if COMPILED in p.gpu_busy),
         speedup=speedup,
+        speedup_of_means=_speedup_of_means(processes),
         process_speedups=_process_speedups(by_process),
         processes_disagree=statistics.disagree(pairs),
         stopped_by=_stopped_by(processes),
@@ -147,14 +179,13 @@ def _measure(run: Run) -> Measures:
         warm_first_call_s=warm,
         cold_first_use_s=first_use_s(run.cold),
         warm_first_use_s=first_use_s(run.warm),
-        cold_break_even=break_even(cold, eager.median if eager else None, speedup),
-        warm_break_even=break_even(warm, eager.median if eager else None, speedup),
         eager_peak_bytes=_peak(processes, EAGER, "steady"),
         compiled_peak_bytes=_peak(processes, COMPILED, "steady"),
         compile_peak_bytes=_peak(processes, COMPILED, "first_call"),
         process_rss_bytes=_largest(row.rss_bytes for p in processes for row in p.memory.values()),
         numerics=agreement(run),
         shapes=_shapes(run),
+        profiled_shape=max((len(sizes) for sizes in (run.workload.inputs or {}).values() if sizes), default=1) - 1,
     )
 
 
@@ -195,6 +226,24 @@ def _summary(
         p95=statistics.quantile(everything, 0.95),
         samples=len(everything),
     )
+
+
+def _speedup_of_means(processes: Sequence[ProcessStory]) -> float | None:
+    """Calls beyond the 98th percentile count as that: such are the machine's, and a few of them would decide.
+
+    None for calls too short to be told one by one, whose blocks are worth their mean.
+    """
+    ratios = []
+    for process in processes if _clock(processes) == "wall" else ():
+        sides = [process.samples(side, measure="latency").ordered() for side in (EAGER, COMPILED)]
+        if all(side and statistics.median(side) >= TOLD_ALONE_S for side in sides):
+            ratios.append(_mean_below_edge(sides[0]) / _mean_below_edge(sides[1]))
+    return statistics.geometric_mean(ratios) if ratios else None
+
+
+def _mean_below_edge(seconds: Sequence[float]) -> float:
+    edge = statistics.quantile(seconds, 0.98)
+    return math.fsum(min(value, edge) for value in seconds) / len(seconds)
 
 
 def _process_speedups(by_process: Sequence[tuple[ProcessStory, Pairs]]) -> tuple[tuple[str, Interval], ...]:

@@ -22,7 +22,7 @@ from compilescope.domain.measures import Measures, ShapeMeasures, Summary, measu
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
 from compilescope.domain.story_json import story_json
-from compilescope.domain.verdict import judge_with_fault
+from compilescope.domain.verdict import Verdict, judge_with_fault
 
 SCHEMA = 1
 
@@ -71,7 +71,7 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
             "process_rss_bytes": measures.process_rss_bytes,
         },
         "numerics": _numerics(measures),
-        "break_even": _break_even(measures),
+        "break_even": _break_even(verdict),
         "shape_sweep": [_shape(row) for row in measures.shapes],
         "hotspots": hotspots_json(run),
         "warnings": _warnings(run) + ([{"code": "internal", "message": fault, "hint": HINT}] if fault else []),
@@ -123,6 +123,7 @@ def _workload(run: Run) -> dict[str, Any]:
         "train_mode": asked.train_mode,
         "grad_mode": asked.grad_mode if asked.phase == "inference" else None,
         "threads": asked.threads,
+        "arguments": list(asked.arguments),
         "inputs": [
             {"name": row.name, "shape": None if row.shape is None else list(row.shape), "dtype": row.dtype}
             for row in (found.inputs if found else ())
@@ -183,11 +184,9 @@ def _numerics(measures: Measures) -> dict[str, Any]:
     return {name: getattr(measures.numerics, name) for name in names}
 
 
-def _break_even(measures: Measures) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for start, row in (("cold", measures.cold_break_even), ("warm", measures.warm_break_even)):
-        found |= _break_even_of(start, row)
-    return found
+def _break_even(verdict: Verdict | None) -> dict[str, Any]:
+    cold, warm = (verdict.cold_break_even, verdict.warm_break_even) if verdict else (None, None)
+    return _break_even_of("cold", cold) | _break_even_of("warm", warm)
 
 
 def _break_even_of(start: str, row: BreakEven | None) -> dict[str, Any]:

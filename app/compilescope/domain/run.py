@@ -90,6 +90,12 @@ class Run:
         return self.cold or (self.processes[0] if self.processes else None)
 
     @property
+    def uses_own_cache(self) -> bool:
+        """Whether the first process began with the user's own compiler cache, which may have held anything: then its
+        first call is no cold one."""
+        return self.cold is not None and not self.is_trace and self.cold.hello.cache_was_empty is not True
+
+    @property
     def outcome(self) -> str | None:
         """finished, failed, crashed, stopped, timed_out; None while the run goes on."""
         return self.ended.outcome if self.ended else None

@@ -51,7 +51,7 @@ ERROR_SHARE = 0.7
 # that waits for its launches
 SCATTER_SHARE = {"wall": 0.2, "cuda_event": 0.5}
 
-# half a width at which "no difference" would hide one that matters
+# a difference that matters: nobody may say "no difference" of an interval that reaches as far, to either side
 TOO_NOISY = 0.1
 
 _Z = 1.959964
@@ -166,8 +166,11 @@ def difference(interval: Interval | None, noise_floor: float = NOISE_FLOOR) -> s
 
 
 def is_settled(interval: Interval | None) -> bool:
-    """Whether a speedup is known well enough to say that nothing differs."""
-    return interval is not None and interval.half_width <= TOO_NOISY
+    """Whether a speedup is known well enough to say that nothing differs: its whole interval lies near 1.
+
+    A narrow one that reaches farther leaves a gain or a loss open that matters.
+    """
+    return interval is not None and interval.low >= 1 / (1 + TOO_NOISY) and interval.high <= 1 + TOO_NOISY
 
 
 def quick_interval(pairs: Pairs) -> Interval | None:

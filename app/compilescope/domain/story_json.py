@@ -28,7 +28,8 @@ def _compile(run: Run, measures: Measures) -> dict[str, Any]:
     known = story is not None and (story.has_compiled or bool(story.compiles))
     return {
         "eager_first_call_s": measures.eager_first_call_s,
-        "cold_first_call_s": measures.cold_first_call_s,
+        "cold_first_call_s": None if run.uses_own_cache else measures.cold_first_call_s,
+        "own_cache_first_call_s": measures.cold_first_call_s if run.uses_own_cache else None,
         "warm_first_call_s": measures.warm_first_call_s,
         "cold_first_use_s": measures.cold_first_use_s,
         "warm_first_use_s": measures.warm_first_use_s,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from compilescope.domain import statistics, units
-from compilescope.domain.breakeven import BreakEven
+from compilescope.domain.breakeven import BreakEven, break_even, break_even_text
 from compilescope.domain.faults import fault
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
 from compilescope.domain.standing import when_text
 from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
+from compilescope.domain.workload import Measurement
 
+# from here on the mean of calls is another story than their median
+MEANS_APART = 0.05
 KINDS = ("failed", "incorrect", "not_compiled", "slower", "faster", "no_difference")
 # errors whose message is a sentence of ours, to which a class adds nothing
 _OWN_TYPES = ("ScriptError", "NothingToRun", "SystemExit", "SetupError")
@@ -21,11 +25,16 @@ _UNREST = ("busy_machine", "gpu_shared", "gpu_throttled")
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a run came to: one of KINDS, a sentence, and the evidence, a sentence each."""
+    """What a run came to: one of KINDS, a sentence, and the evidence, a sentence each.
+
+    Only what is faster has break-evens: how much the rest saves, if anything, is not shown.
+    """
 
     kind: str
     summary: str
     reasons: tuple[str, ...] = ()
+    cold_break_even: BreakEven | None = None
+    warm_break_even: BreakEven | None = None
 
 
 def judge(run: Run, noise_floor: float = NOISE_FLOOR) -> Verdict | None:
@@ -58,7 +67,25 @@ def _judge(run: Run, noise_floor: float) -> Verdict | None:
             reasons=_evidence(run, measures),
         )
     kind = statistics.difference(measures.speedup, noise_floor) or "no_difference"
-    return Verdict(kind=kind, summary=_timing(kind, measures.speedup, noise_floor), reasons=_evidence(run, measures))
+    cold, warm = _break_evens(run, measures) if kind == "faster" else (None, None)
+    return Verdict(
+        kind=kind,
+        summary=_of_sizes(_timing(kind, measures.speedup, noise_floor), measures),
+        reasons=_evidence(run, measures, cold, noise_floor),
+        cold_break_even=cold,
+        warm_break_even=warm,
+    )
+
+
+def _break_evens(run: Run, measures: Measures) -> tuple[BreakEven | None, BreakEven | None]:
+    """Of a cold and of a warm start."""
+    eager_s = measures.eager.median if measures.eager else None
+    # beside the user's own cache nobody knows what a cold start costs
+    cold_s = None if run.uses_own_cache else measures.cold_first_call_s
+    return (
+        break_even(cold_s, eager_s, measures.speedup),
+        break_even(measures.warm_first_call_s, eager_s, measures.speedup),
+    )
 
 
 def noise_floor_text(noise_floor: float) -> str:
@@ -70,8 +97,28 @@ def noise_floor_text(noise_floor: float) -> str:
 
 
 def is_undecided(speedup: Interval) -> bool:
-    """Whether it may be faster and may be not, and more measuring could tell: neither "pays" nor "never pays" holds."""
+    """Whether what was not shown to be faster may be so all the same, and more measuring could tell: neither "pays" nor
+    "never pays" holds."""
     return speedup.high > 1 and not is_settled(speedup)
+
+
+def break_even_word(verdict: Verdict, speedup: Interval) -> str:
+    """The cold break-even as a value; empty for what is wrong or not compiled, which has none to speak of."""
+    if verdict.cold_break_even is not None:
+        return break_even_text(verdict.cold_break_even)
+    if verdict.kind == "faster":
+        return "not known"
+    if verdict.kind not in ("slower", "no_difference"):
+        return ""
+    return "too noisy to tell" if is_undecided(speedup) else "never"
+
+
+def is_as_narrow_as_asked(speedup: Interval) -> bool:
+    """Whether the interval of the whole run is as narrow as it was to become, to the digit that is shown.
+
+    No option asks for another width than the default.
+    """
+    return round(speedup.half_width, 3) <= Measurement.interval
 
 
 def interval_text(interval: Interval | None) -> str:
@@ -79,20 +126,6 @@ def interval_text(interval: Interval | None) -> str:
     if interval is None:
         return "–"
     return units.speedup(interval.value, interval.spread)
-
-
-def break_even_text(found: BreakEven | None) -> str:
-    """A break-even in a phrase: "4 200 calls (3 900 to 4 500), about 70 s"."""
-    if found is None:
-        return "never"
-    low, high = _about(found.calls_low), _about(found.calls_high)
-    span = f" ({low} to {high})" if low != high else ""
-    return f"{_about(found.calls)} calls{span}, about {units.duration(found.seconds)}"
-
-
-def _about(calls: float) -> str:
-    """A number of calls with the three digits that it may carry."""
-    return units.count(float(f"{calls:.3g}"))
 
 
 def _failure(run: Run) -> str:
@@ -130,6 +163,26 @@ def _when(run: Run, stage: str | None) -> str:
     return f"{text} in the warm start" if text and len(run.processes) > 1 else text
 
 
+def _of_sizes(sentence: str, measures: Measures) -> str:
+    """A sentence on the speedup, with the size that it is of, and what other sizes of a sweep came to."""
+    if not measures.shapes:
+        return sentence
+    others = [row.speedup.value for row in measures.shapes[1:] if row.speedup]
+    text = f"{sentence.removesuffix('.')} at {measures.shapes[0].label}"
+    if others:
+        low, high = units.ratio(min(others)), units.ratio(max(others))
+        text += f"; at other sizes {low}" + (f" to {high}" if low != high else "")
+    return f"{text}."
+
+
+def slower_sizes_reason(measures: Measures, noise_floor: float) -> str:
+    """The sizes of a sweep at which eager is faster, where the first one's speedup decides the verdict."""
+    slower = [row for row in measures.shapes[1:] if statistics.difference(row.speedup, noise_floor) == "slower"]
+    if not slower:
+        return ""
+    return f"Slower than eager at {', '.join(f'{row.label} ({interval_text(row.speedup)})' for row in slower)}."
+
+
 def _timing(kind: str, speedup: Interval | None, noise_floor: float) -> str:
     if speedup is None:
         return "Too few timed calls to tell a difference."
@@ -146,13 +199,17 @@ def _timing(kind: str, speedup: Interval | None, noise_floor: float) -> str:
     return f"No measurable difference from eager: {text}{within}."
 
 
-def _evidence(run: Run, measures: Measures) -> tuple[str, ...]:
+def _evidence(
+    run: Run, measures: Measures, cold_break_even: BreakEven | None = None, noise_floor: float = NOISE_FLOOR
+) -> tuple[str, ...]:
     found = [
         numbers_reason(measures),
         _time_reason(measures),
+        slower_sizes_reason(measures, noise_floor),
+        _means_reason(measures),
         disagreement_reason(measures),
         *unrest_reasons(run),
-        _compile_reason(measures),
+        _compile_reason(run, measures, cold_break_even),
         *story_reasons(run),
     ]
     return tuple(reason for reason in found if reason)
@@ -179,12 +236,34 @@ def _time_reason(measures: Measures) -> str:
     eager, compiled, speedup = measures.eager, measures.compiled, measures.speedup
     if eager is None or compiled is None or speedup is None:
         return ""
-    stop = {"interval": "stopped once the interval was narrow enough", "budget": "stopped at the end of the budget"}
     return (
         f"Median time per call {units.duration(eager.median)} eager, {units.duration(compiled.median)} compiled; "
         f"95 % interval of the speedup {speedup.low:.3f} to {speedup.high:.3f} from {compiled.samples} blocks"
-        + (f", {stop[measures.stopped_by]}." if measures.stopped_by in stop else ".")
+        f"{_stop_text(measures.stopped_by, speedup)}."
         + ("" if speedup.contains(eager.median / compiled.median) else WANDERED)
+    )
+
+
+def _stop_text(stopped_by: str | None, speedup: Interval) -> str:
+    """How the timing ended. A process stops by what it expects of both, and they may come out farther apart."""
+    if stopped_by == "budget":
+        return ", stopped at the end of the budget"
+    if stopped_by != "interval":
+        return ""
+    if is_as_narrow_as_asked(speedup):
+        return ", stopped once the interval was narrow enough"
+    asked, came_to = units.percent(Measurement.interval), units.percent(speedup.half_width)
+    return f"; each process stopped when it expected ± {asked}, and together they came to ± {came_to}"
+
+
+def _means_reason(measures: Measures) -> str:
+    """Where single calls vary so that their mean tells another speedup than their median."""
+    mean, speedup = measures.speedup_of_means, measures.speedup
+    if mean is None or speedup is None or speedup.contains(mean) or abs(math.log(mean / speedup.value)) < MEANS_APART:
+        return ""
+    return (
+        f"By the mean of single calls instead of their median it is {units.ratio(mean)}: some calls take longer than "
+        "most, and a loop waits for those too."
     )
 
 
@@ -213,16 +292,19 @@ def unrest_reasons(run: Run) -> list[str]:
 FIRST_USE_SHARE = 0.05
 
 
-def _compile_reason(measures: Measures) -> str:
+def _compile_reason(run: Run, measures: Measures, cold_break_even: BreakEven | None) -> str:
     if measures.cold_first_call_s is None:
         return ""
-    text = f"First call {units.duration(measures.cold_first_call_s)} cold"
+    own = run.uses_own_cache
+    text = f"First call {units.duration(measures.cold_first_call_s)} {'with your own cache' if own else 'cold'}"
     if measures.warm_first_call_s is not None:
-        text += f", {units.duration(measures.warm_first_call_s)} with a warm cache"
+        second = "in a second process" if own else "with a warm cache"
+        text += f", {units.duration(measures.warm_first_call_s)} {second}"
     if (measures.cold_first_use_s or 0.0) > FIRST_USE_SHARE * measures.cold_first_call_s:
-        text += f" (of the cold one {units.duration(measures.cold_first_use_s)} went into preparing the C++ compiler)"
-    if measures.cold_break_even is not None:
-        text += f"; pays off after {break_even_text(measures.cold_break_even)}"
+        first, use = "first" if own else "cold", units.duration(measures.cold_first_use_s)
+        text += f" (of the {first} one {use} went into preparing the C++ compiler)"
+    if cold_break_even is not None:
+        text += f"; pays off after {break_even_text(cold_break_even)}"
     return text + "."
 
 

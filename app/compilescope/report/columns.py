@@ -10,13 +10,14 @@ from typing import Any
 from compilescope.domain import units
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
-from compilescope.domain.statistics import TOO_NOISY
+from compilescope.domain.statistics import Interval, is_settled
 from compilescope.domain.verdict import Verdict
 
 JsonRun = Mapping[str, Any]
 # of a workload, what rows of one comparison may differ in
 SCOPE = ("phase", "precision", "device")
 
+OWN_CACHE = "First calls began with your own compiler cache, whatever it held: they are no cold ones."
 VERDICTS = {
     "faster": "faster",
     "slower": "slower",
@@ -92,7 +93,8 @@ def verdict(run: JsonRun) -> str:
     kind = at(run, "verdict.kind")
     if kind == "no_difference":
         found = at(run, "timing.speedup")
-        return no_difference_word((found["high"] - found["low"]) / 2 / found["value"] if found else None)
+        known = Interval(value=found["value"], low=found["low"], high=found["high"]) if found else None
+        return no_difference_word(known)
     return VERDICTS.get(kind, str(kind)) if kind else "running"
 
 
@@ -103,16 +105,27 @@ def verdict_word(run: Run, verdict: Verdict | None) -> str:
     if verdict.kind == "failed" and run.outcome not in (None, "failed"):
         return str(run.outcome).replace("_", " ")
     if verdict.kind == "no_difference":
-        speedup = measure(run).speedup
-        return no_difference_word(speedup.half_width if speedup else None)
+        return no_difference_word(measure(run).speedup)
     return VERDICTS[verdict.kind].lower()
 
 
-def no_difference_word(half_width: float | None) -> str:
-    """An interval must be there, and narrow, before it can say that nothing differs. `half_width`: relative."""
-    if half_width is None:
+def no_difference_word(speedup: Interval | None) -> str:
+    """An interval must be there, and leave out all that matters, before it can say that nothing differs."""
+    if speedup is None:
         return "too few calls"
-    return VERDICTS["no_difference"] if half_width <= TOO_NOISY else "too noisy"
+    return VERDICTS["no_difference"] if is_settled(speedup) else "too noisy"
+
+
+def first_call(run: JsonRun) -> str:
+    """The first compiled call, with an empty cache or, where that was chosen, with the user's own."""
+    own = at(run, "compile.own_cache_first_call_s")
+    return units.duration(at(run, "compile.cold_first_call_s") if own is None else own)
+
+
+def cache_note(comparison: Mapping[str, Any]) -> str:
+    """What to know of the first calls of runs that began with the user's own cache; empty where none did."""
+    own = any(at(run, "compile.own_cache_first_call_s") is not None for run in comparison["runs"])
+    return OWN_CACHE if own else ""
 
 
 def numerics(run: JsonRun) -> str:
@@ -163,7 +176,7 @@ COLUMNS = (
     Column(title="Eager", text=duration_ms("timing.eager_ms.median")),
     Column(title="Compiled", text=duration_ms("timing.compiled_ms.median")),
     Column(title="Speedup", text=speedup),
-    Column(title="Cold call", text=duration_s("compile.cold_first_call_s")),
+    Column(title="First call", text=first_call),
     Column(title="Warm call", text=duration_s("compile.warm_first_call_s")),
     Column(title="Graphs", text=number("compile.graphs")),
     Column(title="Breaks", text=total("graph_breaks")),

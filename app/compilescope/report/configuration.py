@@ -9,11 +9,11 @@ from pathlib import PurePath
 from compilescope.domain import events as e
 from compilescope.domain import units
 from compilescope.domain.advice import Advice, advise
-from compilescope.domain.comparison import Comparison, break_even_text, interval_text
+from compilescope.domain.comparison import Comparison, Verdict, interval_text
 from compilescope.domain.faults import HINT
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import GraphBreakRow, Run
-from compilescope.domain.verdict import is_undecided, judge, judge_with_fault
+from compilescope.domain.verdict import break_even_word, judge, judge_with_fault
 from compilescope.report import figures
 from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table, Tone
 from compilescope.report.columns import verdict_word
@@ -58,11 +58,11 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
     parts: tuple[tuple[str, Iterable[Block]], ...] = (
         ("What it came to", _outcome(run, comparison.noise_floor)),
         ("The error", _failure(run, name, read, seen)),
-        ("The timing", _timing(run)),
+        ("The timing", _timing(run, verdict)),
         ("Where the time goes", hotspot_blocks(run)),
         ("The first call", phase_blocks(run)),
         ("The shape sweep", sweep_blocks(run)),
-        ("The break-even", _cost(run)),
+        ("The break-even", _cost(run, verdict)),
         ("What is known of results and memory", _numbers_and_memory(run)),
         ("The list of graph breaks", _graph_breaks(run, name, read, seen)),
         ("The list of recompiles", recompile_blocks(run)),
@@ -134,31 +134,30 @@ def _failure(run: Run, name: str, read: Reader, seen: Seen) -> Iterator[Block]:
         yield Code(text="\n".join(lines[-TRACEBACK_LINES:]))
 
 
-def _timing(run: Run) -> Iterator[Block]:
+def _timing(run: Run, verdict: Verdict | None) -> Iterator[Block]:
     measures = measure(run)
     if measures.eager is None or measures.compiled is None:
         return
     yield Paragraph(text="Timing", style="label")
-    yield Facts(rows=[(name, value) for name, value in _timing_facts(measures) if value])
+    yield Facts(rows=[(name, value) for name, value in _timing_facts(measures, verdict) if value])
     figure = figures.distribution_figure(run)
     if figure:
         yield figure
 
 
-def _cost(run: Run) -> Iterator[Block]:
-    figure = figures.cost_figure(run)
+def _cost(run: Run, verdict: Verdict | None) -> Iterator[Block]:
+    figure = figures.cost_figure(run, verdict)
     if figure:
         yield Paragraph(text="Break-even", style="label")
         yield figure
 
 
-def _timing_facts(measures: Measures) -> Iterator[tuple[str, str]]:
+def _timing_facts(measures: Measures, verdict: Verdict | None) -> Iterator[tuple[str, str]]:
     yield "Eager, median", units.duration(measures.eager.median if measures.eager else None)
     yield "Compiled, median", units.duration(measures.compiled.median if measures.compiled else None)
     if measures.speedup is not None:
         yield "Speedup", interval_text(measures.speedup)
-        is_open = measures.cold_break_even is None and is_undecided(measures.speedup)
-        yield "Break-even, cold", "too noisy to tell" if is_open else break_even_text(measures.cold_break_even)
+        yield "Break-even, cold", break_even_word(verdict, measures.speedup) if verdict else ""
     for side, found in (("Eager", measures.eager_latency), ("Compiled", measures.compiled_latency)):
         if found:
             text = f"{units.duration(found.median)}, 95th percentile {units.duration(found.p95)}"
@@ -168,7 +167,8 @@ def _timing_facts(measures: Measures) -> Iterator[tuple[str, str]]:
         ("Compiled", measures.compiled_gpu_busy_s, measures.compiled_busy_share),
     ):
         if busy is not None:
-            yield f"{side}, GPU busy", f"{units.duration(busy)} ({units.percent(share)} of a call)"
+            of_call = "" if share is None else f" ({units.percent(share)} of a call)"
+            yield f"{side}, GPU busy", f"{units.duration(busy)}{of_call}"
     if measures.void_blocks:
         yield "Blocks not counted", units.count(measures.void_blocks)
 

@@ -12,7 +12,7 @@ from compilescope.domain import events as e
 from compilescope.domain import units
 from compilescope.domain.advice import advise
 from compilescope.domain.comparison import LEAVE_IT, NO_ANSWER, Comparison, Recommendation, recommend
-from compilescope.domain.measures import Measures, measure
+from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement
 from compilescope.report import figures, method
@@ -155,7 +155,7 @@ def _answer(comparison: Comparison, found: Recommendation | None) -> Card:
         title=f"Use {names(comparison.runs)[run.id]}",
         text=_without(found.summary, f"Use {run.label}"),
         code=found.snippet,
-        points=[shortened(point) for point in (*_costs(measure(run)), *found.caveats)],
+        points=[shortened(point) for point in (*_costs(run), *found.caveats)],
         tone="good",
     )
 
@@ -168,11 +168,13 @@ def _without(summary: str, start: str) -> str:
     return text[:1].upper() + text[1:] if rest.startswith(":") else text
 
 
-def _costs(measures: Measures) -> Iterator[str]:
+def _costs(run: Run) -> Iterator[str]:
+    measures = measure(run)
     if measures.cold_first_call_s is not None:
-        warm = measures.warm_first_call_s
-        cached = f", {units.duration(warm)} once the cache is warm" if warm is not None else ""
-        yield f"Cost: a first call of {units.duration(measures.cold_first_call_s)}{cached}."
+        warm, own = measures.warm_first_call_s, " with your own cache" if run.uses_own_cache else ""
+        then = "in a second process" if own else "once the cache is warm"
+        cached = f", {units.duration(warm)} {then}" if warm is not None else ""
+        yield f"Cost: a first call of {units.duration(measures.cold_first_call_s)}{own}{cached}."
     eager, compiled = measures.eager_peak_bytes, measures.compiled_peak_bytes
     if eager and compiled:
         yield f"Peak memory {units.size(compiled)}, eager {units.size(eager)}."

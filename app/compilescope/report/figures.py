@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from compilescope.domain import units
+from compilescope.domain.breakeven import calls_text
 from compilescope.domain.comparison import Verdict, judge
 from compilescope.domain.firstcall import FIRST_USE, OUTSIDE, first_call_parts
 from compilescope.domain.measures import Measures, measure
@@ -100,16 +101,26 @@ def phase_figure(run: Run) -> Figure | None:
         return None
     caption = (
         "First compiled call by compiler phase, each phase without those inside it; together they are the call. "
-        "“First use” is what the process would have paid for any model. "
-        "“Cold” starts with an empty cache, “warm” in a new process with the cache that the cold one left."
+        f"“First use” is what the process would have paid for any model. {_starts_text(run)}"
     )
     return Figure(chart=PhaseChart(bars=bars), caption=caption)
 
 
+def starts(run: Run) -> tuple[tuple[str, ProcessStory | None], tuple[str, ProcessStory | None]]:
+    """Both processes with their names: with the user's own cache the first is no cold one."""
+    first, second = ("First", "Second") if run.uses_own_cache else ("Cold", "Warm")
+    return (first, run.cold), (second, run.warm)
+
+
+def _starts_text(run: Run) -> str:
+    if run.uses_own_cache:
+        return "The “first” process began with your own cache, whatever it held; the “second” with what that one left."
+    return "“Cold” starts with an empty cache, “warm” in a new process with the cache that the cold one left."
+
+
 def first_call_bars(run: Run) -> list[PhaseBar]:
     """The first compiled calls of the cold and the warm process, as far as they were made."""
-    processes = (("Cold", run.cold), ("Warm", run.warm))
-    bars = [_phase_bar(label, process) for label, process in processes if process is not None]
+    bars = [_phase_bar(label, process) for label, process in starts(run) if process is not None]
     return [bar for bar in bars if bar is not None]
 
 
@@ -125,22 +136,21 @@ def _phase_bar(label: str, process: ProcessStory) -> PhaseBar | None:
     return PhaseBar(label=label, total_s=found.total_s, parts=parts)
 
 
-def cost_figure(run: Run) -> Figure | None:
-    """When this configuration has paid for its first call; None where it never does."""
-    found = measure(run)
-    chart = cost_chart(found)
-    if chart is None or found.cold_break_even is None:
+def cost_figure(run: Run, verdict: Verdict | None) -> Figure | None:
+    """When this configuration has paid for its first call; None where that is not shown."""
+    chart = cost_chart(measure(run), verdict)
+    if chart is None or verdict is None or verdict.cold_break_even is None:
         return None
     caption = (
         "Total time over calls. Where a line crosses eager’s, compiling has paid for its first call: "
-        f"after about {units.count(float(f'{found.cold_break_even.calls:.3g}'))} calls with a cold cache."
+        f"after about {calls_text(verdict.cold_break_even.calls)} calls with a cold cache."
     )
     return Figure(chart=chart, caption=caption)
 
 
-def cost_chart(found: Measures) -> CostChart | None:
+def cost_chart(found: Measures, verdict: Verdict | None) -> CostChart | None:
     """Eager and compiled over so many calls that the lines cross; None where they are not shown to."""
-    even, eager, speedup = found.cold_break_even, found.eager, found.speedup
+    even, eager, speedup = verdict.cold_break_even if verdict else None, found.eager, found.speedup
     if even is None or eager is None or speedup is None or found.cold_first_call_s is None:
         return None
     # by the very ratio that the break-even comes from, so that the lines cross where it says
@@ -160,7 +170,7 @@ def sweep_figure(run: Run) -> Figure | None:
     if not any(shape.eager and shape.compiled for shape in shapes):
         return None
     chart = SweepChart(
-        sizes=[sizes_text(shape.inputs) for shape in shapes],
+        sizes=[shape.label for shape in shapes],
         eager=[shape.eager.median if shape.eager else None for shape in shapes],
         compiled=[shape.compiled.median if shape.compiled else None for shape in shapes],
     )
@@ -179,9 +189,3 @@ def memory_figure(runs: Sequence[Run]) -> Figure | None:
     if len(rows) > SPEEDUP_BARS:
         caption += f" The first {SPEEDUP_BARS} of {len(rows)} configurations; the table holds all."
     return Figure(chart=MemoryChart(rows=rows[:SPEEDUP_BARS]), caption=caption)
-
-
-def sizes_text(inputs: Mapping[str, Sequence[int]]) -> str:
-    """Sizes by input: "tokens 8 × 128, mask 8 × 128"."""
-    named = (f"{name} {' × '.join(map(str, size)) or 'scalar'}" for name, size in inputs.items())
-    return ", ".join(named) or "as the script builds them"

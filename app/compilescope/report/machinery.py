@@ -33,7 +33,7 @@ def phase_blocks(run: Run) -> Iterator[Block]:
 
 
 def _phase_table(run: Run) -> Table | None:
-    cold, warm = (_by_phase(process) for process in (run.cold, run.warm))
+    cold, warm = (_by_phase(process) for _, process in figures.starts(run))
     names = sorted({*cold, *warm}, key=lambda key: -max(cold.get(key, 0.0), warm.get(key, 0.0)))
     if not names:
         return None
@@ -53,8 +53,7 @@ def _phase_table(run: Run) -> Table | None:
         columns=(
             Column(title="Phase", align="left", share=1.0),
             Column(title="Group", align="left"),
-            Column(title="Cold", unit=unit),
-            Column(title="Warm", unit=unit),
+            *(Column(title=name, unit=unit) for name, _ in figures.starts(run)),
         ),
         rows=rows,
         note="Time in the phase itself, without the phases inside it; together they are the first call. Of threads "
@@ -65,11 +64,11 @@ def _phase_table(run: Run) -> Table | None:
 def _before_the_first_call(run: Run) -> Iterator[tuple[str, str]]:
     """What each process paid before it compiled anything: imports, the device's context."""
     names: dict[str, dict[str, float]] = {}
-    for label, process in (("cold", run.cold), ("warm", run.warm)):
+    for label, process in figures.starts(run):
         call = first_call(process)
         for use in process.first_uses if process and call else ():
             if call and use.at <= call.at - call.duration_s:
-                names.setdefault(use.name, {})[label] = use.duration_s
+                names.setdefault(use.name, {})[label.lower()] = use.duration_s
     for name, its in names.items():
         yield name[:1].upper() + name[1:], ", ".join(f"{units.duration(its[label])} {label}" for label in its)
 
@@ -113,7 +112,7 @@ def _limit_text(limit: e.RecompileLimit) -> str:
 
 def cache_blocks(run: Run) -> Iterator[Block]:
     """The compile caches' ledger, cold and warm."""
-    found = [(label, process) for label, process in (("cold", run.cold), ("warm", run.warm)) if process]
+    found = [(label.lower(), process) for label, process in figures.starts(run) if process]
     rows = [row for label, process in found for row in _cache_rows(label, process.cache)]
     if not rows:
         return

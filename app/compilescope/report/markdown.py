@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from compilescope.domain import units
-from compilescope.report.columns import COLUMNS, at, label, subject, told_apart
+from compilescope.report.columns import COLUMNS, at, cache_note, label, subject, told_apart
 
 _ENVIRONMENT = (
     ("torch", "torch"),
@@ -27,7 +27,7 @@ def markdown(comparison: Mapping[str, Any]) -> str:
     parts = [
         [f"## torch.compile: {_title(comparison)}"],
         _recommendation(comparison.get("recommendation")),
-        _table(runs, comparison.get("noise_floor")),
+        _table(runs, comparison.get("noise_floor"), cache_note(comparison)),
         *(_findings(run) for run in runs),
         _environment(comparison),
     ]
@@ -51,7 +51,7 @@ def _recommendation(found: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
-def _table(runs: Sequence[Mapping[str, Any]], noise_floor: float | None) -> list[str]:
+def _table(runs: Sequence[Mapping[str, Any]], noise_floor: float | None, note: str) -> list[str]:
     lines = [
         "| " + " | ".join(column.title for column in COLUMNS) + " |",
         "|" + "|".join("---:" if column.right else "---" for column in COLUMNS) + "|",
@@ -63,7 +63,7 @@ def _table(runs: Sequence[Mapping[str, Any]], noise_floor: float | None) -> list
         "",
         "Times are medians per call, back to back. The speedup is the median ratio of neighbouring blocks of eager and "
         "compiled, in the phase and precision of its row, with its 95 % interval; where the machine's speed wanders, "
-        f"the medians beside it give another.{floor}",
+        f"the medians beside it give another.{floor}{f' {note}' if note else ''}",
     ]
 
 

@@ -7,13 +7,14 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 
+from compilescope.domain import units
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
 from compilescope.domain.hotspots import is_profiled
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
-from compilescope.domain.statistics import ERROR_SHARE, LEAST_SPREAD, SCATTER_SHARE
-from compilescope.domain.verdict import noise_floor_text
+from compilescope.domain.statistics import ERROR_SHARE, LEAST_SPREAD, SCATTER_SHARE, TOO_NOISY
+from compilescope.domain.verdict import is_as_narrow_as_asked, noise_floor_text
 from compilescope.domain.workload import Measurement, Workload
 
 _SWITCH = {None: "auto", True: "on", False: "off"}
@@ -24,7 +25,7 @@ def commands(runs: Sequence[Run], measurement: Measurement | None = None) -> lis
     groups: dict[str, list[Run]] = {}
     for run in runs:
         # a product has one backend and one set of options
-        own = [run.workload.to_json(), run.config.backend, dict(run.config.options or {})]
+        own = [run.workload.to_json(), run.config.backend, dict(run.config.options or {}), run.uses_own_cache]
         groups.setdefault(json.dumps(own, sort_keys=True), []).append(run)
     return [line for group in groups.values() for line in _group_commands(group, measurement)]
 
@@ -35,6 +36,7 @@ def _group_commands(runs: Sequence[Run], measurement: Measurement | None) -> lis
         if run.config not in configs:
             configs.append(run.config)
     common = ["compilescope", "bench", *_workload_arguments(runs[0].workload, measurement)]
+    common += ["--cache", "mine"] if runs[0].uses_own_cache else []
     whole = _product_arguments(configs)
     parts = [whole] if whole is not None else [_config_arguments(config) for config in configs]
     return [shlex.join([*common, *part]) for part in parts]
@@ -89,10 +91,10 @@ def method_sentences(comparison: Comparison) -> list[str]:
     where = "each call" if flushed else "each block"
     clock = f"CUDA events around {where}" if clocks == {"cuda_event"} else "the wall clock"
     return [
-        "Each configuration runs in two processes of its own, one after the other: the cold one starts with an empty "
-        "compile cache and pays the full first call, the warm one shows what the cache gives back. Both are measured.",
-        "Eager and compiled are separate copies of the model, timed in turn in alternating blocks in the same process, "
-        f"after warm-up, by {clock}. {_what_a_call_is(measured)}",
+        "Each configuration runs in two processes of its own, one after the other. "
+        f"{_what_a_start_is(comparison.runs)} Both are measured.",
+        f"Eager and compiled {_what_the_sides_are(comparison.runs)}. They are timed in turn in alternating blocks in "
+        f"the same process, after warm-up, by {clock}. {_what_a_call_is(measured)}",
         *_work_sentences(comparison.runs),
         "The speedup is the median, in each process, of the ratios between compiled blocks and the eager blocks right "
         "before and after, so that a machine whose speed wanders slows both sides of a ratio alike. The medians of "
@@ -104,10 +106,13 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "less below a difference of 10 %), and what processes are taken to differ by at least: "
         f"{100 * LEAST_SPREAD['wall']:g} % on a CPU, {100 * LEAST_SPREAD['cuda_event']:g} % on a GPU.",
         "“Faster” and “slower” are said only where the interval excludes 1 and the estimate lies beyond the noise "
-        f"floor; else there is no measurable difference. {noise_floor_text(comparison.noise_floor)}",
-        "Results are compared with eager’s on the same inputs, the same state and the same random numbers, and with a "
-        "float64 reference where one can be made.",
-        "Break-even is the first call’s cost over the time that a compiled call saves.",
+        "floor; “no difference” only where the interval leaves no room for one of "
+        f"{100 * TOO_NOISY:g} %; else it is too noisy to tell. {noise_floor_text(comparison.noise_floor)}",
+        "Results (outputs, inputs and buffers after the call; loss and gradients in training, but not the optimizer’s "
+        "update) are compared with eager’s on the same inputs, the same state and the same random numbers, and with a "
+        "float64 reference where one can be made. A sweep is compared at each size; its verdict is that of the first.",
+        "Break-even is the cost of a cold first call over the time that a compiled call saves, told where it was shown "
+        "to be faster.",
         *_profile_sentences(comparison.runs),
     ]
 
@@ -121,6 +126,26 @@ def _profile_sentences(runs: Sequence[Run]) -> Iterator[str]:
         )
 
 
+def _what_a_start_is(runs: Sequence[Run]) -> str:
+    own = [run.label for run in runs if run.uses_own_cache]
+    if own and len(own) == len(runs):
+        return "The first one begins with your own compile cache, whatever that holds, the second with what it left."
+    text = (
+        "The cold one starts with an empty compile cache and pays the full first call, the warm one shows what the "
+        "cache gives back."
+    )
+    return text + (f" Your own cache was there from the first on for {_names(own)}." if own else "")
+
+
+def _what_the_sides_are(runs: Sequence[Run]) -> str:
+    copies = [process.workload.copies for run in runs for process in run.processes if process.workload]
+    if "shared" not in copies:
+        return "are separate copies of the model"
+    if set(copies) == {"shared"}:
+        return "share one model, since it could be neither copied nor built twice"
+    return "are separate copies of the model, or share one that could be neither copied nor built twice"
+
+
 def _what_a_call_is(measured: Sequence[Measures]) -> str:
     if any(found.l2_flush for found in measured):
         return (
@@ -129,6 +154,11 @@ def _what_a_call_is(measured: Sequence[Measures]) -> str:
             "calls."
         )
     text = "The figure compared is the time per call, back to back: what a training loop or a busy server gets."
+    if any(found.clock == "wall" for found in measured):
+        text += (
+            " On a CPU, where calls take 0.1 ms or more, a block is worth the median of its calls; where their mean "
+            "tells another speedup, the verdict says so."
+        )
     cached = any(found.l2_flush is False for found in measured)
     return text + (" The L2 cache was not flushed between calls." if cached else "")
 
@@ -161,11 +191,11 @@ def not_checked(comparison: Comparison) -> list[str]:
     """What this comparison does not show."""
     found = [*_unmeasured_runs(comparison.runs), *_unchecked_results(comparison.runs)]
     measured = [(run, measure(run)) for run in comparison.runs if run.outcome == "finished"]
-    budget = [run.label for run, its in measured if its.stopped_by == "budget"]
-    if budget:
+    wide = [run.label for run, its in measured if its.speedup and not is_as_narrow_as_asked(its.speedup)]
+    if wide:
         found.append(
-            f"The time budget ended before the interval was as narrow as asked: {_names(budget)}. More time narrows "
-            "what blocks leave open, not how far two processes may differ."
+            f"The interval is wider than the ± {units.percent(Measurement.interval)} that were asked for: "
+            f"{_names(wide)}. More time narrows what blocks leave open, not how far two processes may differ."
         )
     disagree = [run.label for run, its in measured if its.processes_disagree]
     if disagree:

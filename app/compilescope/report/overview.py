@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from compilescope.domain import units
-from compilescope.domain.comparison import Comparison, judge
+from compilescope.domain.breakeven import calls_text
+from compilescope.domain.comparison import Comparison, Verdict, judge
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
 from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
-from compilescope.report.columns import verdict_word
+from compilescope.report.columns import OWN_CACHE, verdict_word
 from compilescope.report.configuration import TONES, anchor
 from compilescope.report.figures import memory_figure
 from compilescope.report.names import names
@@ -30,7 +31,8 @@ def comparison_tables(comparison: Comparison) -> list[Block]:
             text="Times are medians per call, back to back; eager is measured beside each configuration, in its phase "
             "and precision. The speedup, with its 95 % interval, is the median ratio of neighbouring blocks: where the "
             "machine’s speed wandered, the medians beside it give another. Break-even counts the calls until the first "
-            "call with a cold cache has paid off."
+            "call with a cold cache has paid off, where compiled was shown to be faster."
+            + (f" {OWN_CACHE}" if any(run.uses_own_cache for run in runs) else "")
         ),
         _timing_table(runs, labels, comparison.noise_floor),
         _compile_table(runs, labels),
@@ -51,6 +53,7 @@ def _timing_table(runs: Sequence[Run], labels: Sequence[str], noise_floor: float
         [found.value if found else None for found in speedups],
         [(found.high - found.low) / 2 if found else None for found in speedups],
     )
+    verdicts = [judge(run, noise_floor) for run in runs]
     return Table(
         columns=(
             Column(title="Configuration", align="left", share=1.0),
@@ -70,8 +73,8 @@ def _timing_table(runs: Sequence[Run], labels: Sequence[str], noise_floor: float
                 Cell(text=p95[i]),
                 Cell(text=_speedup(run, decimals), tone="strong"),
                 Cell(text=_interval(run, decimals)),
-                Cell(text=_break_even(run)),
-                _verdict(run, noise_floor),
+                Cell(text=_break_even(verdicts[i])),
+                _verdict(run, verdicts[i]),
             )
             for i, run in enumerate(runs)
         ],
@@ -83,7 +86,7 @@ def _compile_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:
     return Table(
         columns=(
             Column(title="Configuration", align="left", share=1.0),
-            Column(title="Cold call", unit=unit),
+            Column(title="First call", unit=unit),
             Column(title="Warm call", unit=unit),
             Column(title="Graphs"),
             Column(title="Operations"),
@@ -180,13 +183,12 @@ def _bound(value: float, decimals: int) -> str:
     return f"{value:.{decimals}f}" if round(value, decimals) else units.significant(value, 1)
 
 
-def _break_even(run: Run) -> str:
-    even = measure(run).cold_break_even
-    return "–" if even is None else units.count(float(f"{even.calls:.3g}"))
+def _break_even(verdict: Verdict | None) -> str:
+    even = verdict.cold_break_even if verdict else None
+    return "–" if even is None else calls_text(even.calls)
 
 
-def _verdict(run: Run, noise_floor: float) -> Cell:
-    found = judge(run, noise_floor)
+def _verdict(run: Run, found: Verdict | None) -> Cell:
     return Cell(text=verdict_word(run, found), tone=TONES[found.kind] if found else "muted")
 
 

@@ -9,7 +9,7 @@ from compilescope.domain.measures import ShapeMeasures, measure
 from compilescope.domain.run import Run
 from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
-from compilescope.report.figures import sizes_text, sweep_figure
+from compilescope.report.figures import sweep_figure
 
 
 def sweep_blocks(run: Run) -> Iterator[Block]:
@@ -35,7 +35,7 @@ def sweep_blocks(run: Run) -> Iterator[Block]:
         ),
         rows=[
             (
-                Cell(text=sizes_text(row.inputs)),
+                Cell(text=row.label),
                 Cell(text=first_calls[i]),
                 Cell(text=times[i]),
                 Cell(text=times[len(rows) + i]),

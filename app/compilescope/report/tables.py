@@ -15,7 +15,17 @@ from typing import Any
 
 from compilescope.domain import units
 from compilescope.domain.errors import AppError
-from compilescope.report.columns import COLUMNS, Column, at, has_several_workloads, label, subject, told_apart, total
+from compilescope.report.columns import (
+    COLUMNS,
+    Column,
+    at,
+    cache_note,
+    has_several_workloads,
+    label,
+    subject,
+    told_apart,
+    total,
+)
 from compilescope.report.markdown import markdown
 
 WIDTH = 100
@@ -33,7 +43,7 @@ CSV_PATHS = (
     *(f"timing.compiled_latency_ms.{name}" for name in _SUMMARY),
     *("timing.eager_gpu_busy_ms", "timing.compiled_gpu_busy_ms", "timing.launch_bound"),
     *(f"compile.{name}" for name in ("eager_first_call_s", "cold_first_call_s", "warm_first_call_s")),
-    *("compile.cold_first_use_s", "compile.warm_first_use_s"),
+    *("compile.own_cache_first_call_s", "compile.cold_first_use_s", "compile.warm_first_use_s"),
     *("compile.graphs", "compile.ops", "compile.kernels", "graph_breaks", "recompiles", "recompile_limits"),
     *(f"cache.{cache}.{name}" for cache in ("fx_graph", "aot_autograd") for name in ("hits", "misses", "bypasses")),
     *("cudagraphs.captured", "cudagraphs.skips"),
@@ -108,6 +118,7 @@ def _heading(comparison: Mapping[str, Any], width: int) -> list[str]:
     lines = _wrapped(f"{Path(workload['script']).name}: {', '.join(subject(comparison))}", width)
     if has_several_workloads(comparison):
         lines += _wrapped("Each row stands beside eager of its own phase and precision.", width)
+    lines += _wrapped(cache_note(comparison), width)
     return [*lines, ""]
 
 
@@ -119,7 +130,7 @@ def _place(run: Mapping[str, Any]) -> str:
 
 def _terminal_columns() -> list[Column]:
     """Of the columns, those that a line holds; graphs, breaks and recompiles share one."""
-    keep = {"Configuration", "Eager", "Compiled", "Speedup", "Cold call", "Warm call", "Verdict"}
+    keep = {"Configuration", "Eager", "Compiled", "Speedup", "First call", "Warm call", "Verdict"}
     columns = [column for column in COLUMNS if column.title in keep]
     by_title = {column.title: column.text for column in COLUMNS}
     counts = Column(

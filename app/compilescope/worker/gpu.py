@@ -18,6 +18,7 @@ MOST_CALLS = 20
 PROFILED_S = 1.0
 # reading a kernel's event back takes far longer than recording it
 ENOUGH_KERNELS = 5_000
+_COPIES = ("Memcpy", "Memset")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +36,11 @@ class Launch:
 
 @dataclass(frozen=True, kw_only=True)
 class Launches:
-    """Every kernel of so many calls."""
+    """Every kernel of so many calls. `copies`: what moved or filled memory without a kernel."""
 
     calls: int
     kernels: Sequence[Launch]
+    copies: Sequence[Launch] = ()
 
     @property
     def busy_s(self) -> float:
@@ -47,9 +49,9 @@ class Launches:
 
     @property
     def active_s(self) -> float:
-        """Seconds per call in which at least one kernel ran; on several streams that is less than the sum."""
+        """Seconds per call in which a kernel or a copy ran; on several streams that is less than the sum."""
         total, until = 0.0, float("-inf")
-        for kernel in sorted(self.kernels, key=lambda kernel: kernel.begin_us):
+        for kernel in sorted([*self.kernels, *self.copies], key=lambda kernel: kernel.begin_us):
             total += max(kernel.end_us - max(kernel.begin_us, until), 0.0)
             until = max(until, kernel.end_us)
         return total / 1e6 / self.calls
@@ -73,24 +75,35 @@ def _watched(side: Side, step: Callable[[], Any], calls: int) -> Launches:
         for _ in range(calls):
             step()
         side.synchronize()
-    return Launches(calls=calls, kernels=kernels_among(recorded.events()))
+    events = recorded.events()
+    return Launches(calls=calls, kernels=kernels_among(events), copies=copies_among(events))
 
 
 def kernels_among(events: Sequence[Any]) -> list[Launch]:
     """The kernels among the profiler's events."""
-    return [
-        Launch(name=event.name, begin_us=event.time_range.start, end_us=event.time_range.end)
-        for event in events
-        if _is_kernel(event)
-    ]
+    return [_launch(event) for event in events if _is_of_gpu(event) and not event.name.startswith(_COPIES)]
+
+
+def copies_among(events: Sequence[Any]) -> list[Launch]:
+    """What moved or filled memory on the card, or between it and the host."""
+    return [_launch(event) for event in events if _is_of_gpu(event) and event.name.startswith(_COPIES)]
 
 
 def busy(side: Side, found: Launches) -> GpuBusy | None:
     """What the profiler counted; None where it saw no kernel."""
     if not found.kernels:
         return None
-    return GpuBusy(side=side.name, seconds=found.busy_s, launches=len(found.kernels) / found.calls)
+    return GpuBusy(
+        side=side.name,
+        seconds=found.busy_s,
+        copies_s=sum(copy.seconds for copy in found.copies) / found.calls,
+        launches=len(found.kernels) / found.calls,
+    )
 
 
-def _is_kernel(event: Any) -> bool:
-    return str(event.device_type).endswith("CUDA") and not event.name.startswith(("Memcpy", "Memset", "ProfilerStep"))
+def _launch(event: Any) -> Launch:
+    return Launch(name=event.name, begin_us=event.time_range.start, end_us=event.time_range.end)
+
+
+def _is_of_gpu(event: Any) -> bool:
+    return str(event.device_type).endswith("CUDA") and not event.name.startswith("ProfilerStep")

@@ -49,6 +49,15 @@ COUNTER = [
 NOT_BUSY = e.GpuBusy(side="compiled", seconds=0.4e-3, launches=30)
 BUSY = e.GpuBusy(side="compiled", seconds=1.9e-3, launches=30)
 OLD = e.Environment(device_capability="7.5")
+DIFFER = e.Numerics(verdict="differ", max_abs_error=1.0)
+TUNED = Config(mode="max-autotune")
+
+
+def loaded(precision: str | None) -> e.WorkloadReady:
+    """What was taken of a script that left torch's precision of matrix products so."""
+    inputs = (e.Input(name="x", shape=(8, 16), dtype="float32"),)
+    return e.WorkloadReady(precision="fp32", device="cuda:0", inputs=inputs, float32_matmul_precision=precision)
+
 
 FIRES = [
     ("not_compiled", {"graphs": 0}),
@@ -68,7 +77,7 @@ FIRES = [
     ("recompile", {"extra": recompiles(("True",), source="L['flag']", guard="L['flag'] == False")}),
     ("recompiles_while_timing", {"extra": [e.Void(block=2, reason="The compiled model compiled again.")]}),
     ("recompiles_while_timing", {"extra": [e.Warning(code="recompiles_every_call", message="40 calls compiled.")]}),
-    ("results_differ", {"extra": [e.Numerics(verdict="differ", max_abs_error=1.0)]}),
+    ("results_differ", {"extra": [DIFFER]}),
     ("cudagraph_skipped", {**CUDA, "config": Config(mode="reduce-overhead"), "extra": [SKIP]}),
     ("cudagraph_warning", {**CUDA, "config": Config(mode="reduce-overhead"), "extra": [PENDING, PENDING]}),
     ("cudagraphs_without_cuda", {"config": Config(mode="reduce-overhead")}),
@@ -112,12 +121,21 @@ QUIET = [
     ("launch_bound", CUDA),
     ("tf32_off", {}),
     ("tf32_off", {**CUDA, "starts": ("cold",), "extra": [OLD]}),
+    ("tf32_off", {**CUDA, "extra": [loaded("high")]}),
+    ("tf32_off", {**CUDA, "extra": [loaded(None)]}),
+    ("tf32_off", {**CUDA, "extra": [e.Warning(code="own_precision", message="The script makes weights in bfloat16.")]}),
     ("old_gpu", CUDA),
     ("never_pays", {"speedup": 1.5}),
     ("never_pays", {"speedup": 1.0, "noise": 0.8, "blocks": 20}),
+    ("never_pays", {"interval": (1.09, 0.995, 1.19)}),
+    ("never_pays", {"interval": (0.8, 0.79, 0.81), "extra": [DIFFER]}),
+    ("never_pays", {"interval": (0.8, 0.79, 0.81), "graphs": 0}),
+    ("never_pays", {"interval": (1.5, 1.49, 1.51), "cache_was_empty": None}),
     ("never_pays", {"speedup": 0.9, "ended": None}),
     ("never_pays", {"speedup": 0.9, "ended": e.Ended(outcome="stopped")}),
     ("pays_late", {"speedup": 1.5}),
+    ("pays_late", {"interval": (1.01, 1.009, 1.011), "eager_s": 0.1, "extra": [DIFFER]}),
+    ("pays_late", {"interval": (1.01, 1.009, 1.011), "eager_s": 0.1, "cache_was_empty": None}),
     ("cache_bypassed", {"extra": [e.Cache(cache="fx_graph", state="miss")]}),
     ("processes_disagree", {}),
     ("autotune_not_worth_it", {"config": Config(mode="max-autotune")}),
@@ -154,6 +172,54 @@ def test_that_runs_of_another_workload_are_no_measure_for_autotuning(make_run: R
     _slow_first_call(tuned)
 
     assert "autotune_not_worth_it" not in [advice.code for advice in advise(tuned, [plain])]
+
+
+@pytest.mark.parametrize(
+    ("plain", "tuned"),
+    [
+        ({"interval": (1.5, 1.49, 1.51), "extra": [DIFFER]}, (1.5, 1.49, 1.51)),
+        ({"interval": (1.5, 1.49, 1.51), "graphs": 0}, (1.5, 1.49, 1.51)),
+        ({"interval": (0.9, 0.89, 0.91)}, (0.9, 0.89, 0.91)),
+        ({"interval": (1.5, 1.49, 1.51)}, (1.5, 0.9, 2.4)),
+        ({"interval": (1.5, 1.2, 1.9)}, (1.5, 1.49, 1.51)),
+        ({"interval": (1.5, 1.45, 1.55)}, (1.58, 1.54, 1.62)),
+        ({"interval": (1.5, 1.49, 1.51), "cache_was_empty": None}, (1.5, 1.49, 1.51)),
+    ],
+    ids=["incorrect", "not compiled", "slower", "own noise", "its noise", "a gain by the ratio", "own cache"],
+)
+def test_that_autotuning_is_held_against_nothing_but_what_is_faster_right_and_known_to_be_as_good(
+    make_run: RunMaker, plain: dict[str, object], tuned: tuple[float, float, float]
+):
+    run = make_run("tuned", interval=tuned, config=TUNED)
+    _slow_first_call(run)
+
+    assert "autotune_not_worth_it" not in [advice.code for advice in advise(run, [make_run("plain", **plain), run])]
+
+
+def test_that_a_search_that_gave_wrong_results_is_not_called_one_without_a_gain(make_run: RunMaker):
+    run = make_run("tuned", interval=(1.5, 1.49, 1.51), config=TUNED, extra=[DIFFER])
+    _slow_first_call(run)
+
+    assert "autotune_not_worth_it" not in [advice.code for advice in advise(run, [make_run("plain")])]
+
+
+def test_that_the_best_of_the_plain_runs_is_advised_instead_of_autotuning(make_run: RunMaker):
+    plain = make_run("plain", interval=(1.40, 1.39, 1.41), config=Config(mode="default"))
+    best = make_run("best", interval=(1.60, 1.59, 1.61), config=Config(mode="reduce-overhead"))
+    run = make_run("tuned", interval=(1.40, 1.39, 1.41), config=TUNED)
+    _slow_first_call(run)
+
+    (found,) = (row for row in advise(run, [plain, best, run]) if row.code == "autotune_not_worth_it")
+
+    assert found.remedy == "Use reduce-overhead."
+    assert "reduce-overhead 1.600× ± 0.010 after 8.00 s" in found.evidence
+
+
+def test_that_tf32_is_told_by_the_setting_in_force_and_of_matrix_products_alone(make_run: RunMaker):
+    (found,) = (row for row in advise(make_run(**CUDA)) if row.code == "tf32_off")
+
+    assert found.title == "fp32 matrix products run without tensor cores"
+    assert "torch's precision of float32 matrix products is highest" in found.evidence
 
 
 def test_that_contradicting_processes_are_told(make_run: RunMaker):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fakes.comparisons import comparison
 
-from compilescope.domain.baseline import checked_baseline, differences, regressions
+from compilescope.domain.baseline import checked_baseline, differences, is_comparable, regressions
 from compilescope.domain.config import Config
 from compilescope.domain.errors import UsageError
 from compilescope.domain.results import comparison_json
@@ -207,6 +207,54 @@ def test_that_another_way_to_run_the_model_is_another_run(results: Results, base
     assert len(differences(results, baseline)) == 1
 
 
+def with_flush(side: Results, value: bool | None) -> None:
+    for run in side["runs"]:
+        run["timing"]["l2_flush"] = value
+
+
+def test_that_a_flushed_cache_is_no_slowdown_beside_one_that_was_not(results: Results, baseline: Results) -> None:
+    with_flush(results, False)
+    with_flush(baseline, True)
+    with_speedup(results["runs"][0], 1.6, 0.01)
+    with_speedup(baseline["runs"][0], 2.0, 0.01)
+
+    assert regressions(results, baseline) == []
+    assert not is_comparable(results, baseline)
+    assert differences(results, baseline) == [
+        "The L2 cache between calls differs: left as it is now, flushed in the baseline.",
+        "The baseline has no such run as default, reduce-overhead; nothing was compared for it.",
+    ]
+
+
+def test_that_a_run_that_was_not_timed_is_compared_whatever_the_flush(results: Results, baseline: Results) -> None:
+    with_flush(results, None)
+    with_flush(baseline, True)
+    results["runs"][0] |= {"outcome": "failed", "error": {"message": "No kernel"}, "graph_breaks": []}
+
+    assert regressions(results, baseline) == ["default: failed, and finished in the baseline: No kernel."]
+
+
+def test_that_a_script_with_other_arguments_is_another_run(results: Results, baseline: Results) -> None:
+    results["workload"]["arguments"] = ["--size", "a b"]
+    with_speedup(results["runs"][0], 1.2, 0.01)
+    with_speedup(baseline["runs"][0], 1.3, 0.01)
+
+    assert regressions(results, baseline) == []
+    assert differences(results, baseline)[0] == (
+        "The script's arguments differ: --size 'a b' now, none in the baseline."
+    )
+
+
+def test_that_a_file_from_before_arguments_were_told_is_still_compared(results: Results, baseline: Results) -> None:
+    results["workload"]["arguments"] = ["small"]
+    del baseline["workload"]["arguments"]
+    with_speedup(results["runs"][0], 1.2, 0.01)
+    with_speedup(baseline["runs"][0], 1.3, 0.01)
+
+    assert len(regressions(results, baseline)) == 1
+    assert differences(results, baseline) == []
+
+
 DAMAGE: list[dict[str, Any]] = [
     {"runs": [{}]},
     {"runs": [1]},
@@ -218,6 +266,8 @@ DAMAGE: list[dict[str, Any]] = [
     {"runs": [], "environment": "torch"},
     {"runs": [], "noise_floor": "x"},
     {"runs": [{"config": {}}], "workload": {"inputs": [1]}},
+    {"runs": [{"config": {}}], "workload": {"arguments": [1]}},
+    {"runs": [{"config": {}, "timing": {"l2_flush": "x"}}]},
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison, judge, recommend, relative, saving_text
 from compilescope.domain.config import Config
 from compilescope.domain.run import Run
+from compilescope.domain.standing import standing
 from compilescope.domain.statistics import Interval
 from compilescope.domain.workload import Workload
 
@@ -114,6 +116,73 @@ def test_that_noise_is_not_sold_as_no_difference(make_run: RunMaker):
     assert found.summary.startswith("Too noisy to tell")
 
 
+def test_that_a_gain_which_the_interval_leaves_open_is_too_noisy_to_tell_and_not_no_difference(make_run: RunMaker):
+    run = make_run(interval=(1.09, 0.995, 1.19))
+
+    verdict, found = judge(run), recommend(Comparison(id="c", created=0.0, runs=[run]))
+
+    assert verdict is not None and verdict.kind == "no_difference"
+    assert verdict.summary == "Too noisy to tell: between 0.995× and 1.19× of eager's speed."
+    assert standing(run, verdict) == "too noisy"
+    assert found is not None and found.summary.startswith("No answer yet.")
+
+
+@pytest.mark.parametrize(
+    ("options", "noise_floor"),
+    [
+        ({"interval": (1.03, 1.02, 1.04)}, 0.04),
+        ({"interval": (1.5, 1.49, 1.51), "extra": [DIFFER]}, 0.005),
+        ({"interval": (1.5, 1.49, 1.51), "graphs": 0}, 0.005),
+        ({"interval": (1.01, 0.99, 1.03)}, 0.005),
+        ({"interval": (0.8, 0.79, 0.81)}, 0.005),
+    ],
+    ids=["within the noise floor", "incorrect", "not compiled", "no difference", "slower"],
+)
+def test_that_only_what_is_faster_pays_off(make_run: RunMaker, options: dict[str, Any], noise_floor: float):
+    found = judge(make_run(**options), noise_floor)
+
+    assert found is not None and found.kind != "faster"
+    assert found.cold_break_even is None and found.warm_break_even is None
+    assert "pays off" not in " ".join(found.reasons)
+
+
+@pytest.mark.parametrize("cache_was_empty", [None, False])
+def test_that_a_first_call_with_the_users_own_cache_is_no_cold_one(make_run: RunMaker, cache_was_empty: bool | None):
+    found = judge(make_run(cache_was_empty=cache_was_empty, interval=(1.5, 1.49, 1.51)))
+
+    assert found is not None and found.kind == "faster"
+    assert "First call 8.00 s with your own cache, 2.00 s in a second process." in found.reasons
+    assert found.cold_break_even is None and found.warm_break_even is not None
+
+
+def test_that_a_slow_first_call_with_the_users_own_cache_is_no_cold_caveat(make_run: RunMaker):
+    slow = e.FirstCall(side="compiled", direction="step", duration_s=40.0)
+    run = make_run(cache_was_empty=None, extra=[slow])
+
+    found = recommend(Comparison(id="c", created=0.0, runs=[run]))
+
+    assert found is not None and "pays off" not in found.summary
+    assert "The first call takes 40.0 s with your own cache." in found.caveats
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        ((1.5, 1.486, 1.514), "from 120 blocks, stopped once the interval was narrow enough."),
+        (
+            (1.5, 1.45, 1.55),
+            "from 120 blocks; each process stopped when it expected ± 1.0 %, and together they came to ± 3.3 %.",
+        ),
+    ],
+)
+def test_that_an_interval_is_called_narrow_enough_only_where_it_came_out_so(
+    make_run: RunMaker, interval: tuple[float, float, float], words: str
+):
+    found = judge(make_run(interval=interval))
+
+    assert found is not None and any(words in reason for reason in found.reasons)
+
+
 def test_that_nothing_is_recommended_where_no_run_finished(make_run: RunMaker):
     runs = [make_run("a", ended=e.Ended(outcome="stopped")), make_run("b", ended=e.Ended(outcome="crashed"))]
 
@@ -172,6 +241,23 @@ def test_that_the_simpler_of_two_equals_is_recommended(make_run: RunMaker):
     found = recommend(Comparison(id="c", created=0.0, runs=runs))
 
     assert found is not None and found.run_id == "plain"
+
+
+def test_that_a_gain_is_recommended_which_the_ratio_shows_although_the_intervals_overlap(make_run: RunMaker):
+    plain = make_run("plain", interval=(1.50, 1.45, 1.55))
+    best = make_run("best", interval=(1.58, 1.54, 1.62), config=Config(mode="reduce-overhead"))
+    comparison = Comparison(id="c", created=0.0, runs=[plain, best])
+
+    found = recommend(comparison)
+
+    assert found is not None and found.run_id == "best"
+    assert "no provable gain" not in found.summary
+
+    # with a floor above their ratio, the simpler one is as good
+    comparison.noise_floor = 0.06
+    found = recommend(comparison)
+    assert found is not None and found.run_id == "plain"
+    assert "which is no provable gain over it" in found.summary
 
 
 def test_that_leaving_it_eager_is_an_answer(make_run: RunMaker):

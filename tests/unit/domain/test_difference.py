@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from fakes.comparisons import run_events
@@ -48,6 +49,30 @@ def test_that_a_difference_within_the_noise_floor_is_no_gain() -> None:
 
     assert found.summary.startswith("No provable difference in speed")
     assert rows(found, "Timing")["Speedup"][2] == ""
+
+
+def test_that_runs_are_told_apart_by_their_ratio_although_their_intervals_overlap(make_run: Callable[..., Run]) -> None:
+    before, after = make_run("a", interval=(1.50, 1.45, 1.55)), make_run("b", interval=(1.58, 1.54, 1.62))
+
+    found = difference(before, after)
+
+    assert found.summary.startswith("The second is faster: 1.580× ± 0.040 against eager, 1.500× ± 0.050 for the first")
+    assert found.summary.endswith("that is 1.053× ± 0.044 between them.")
+    assert rows(found, "Timing")["Speedup"][2] == "good"
+
+
+def test_that_a_first_call_with_the_users_own_cache_stands_beside_no_cold_one(make_run: Callable[..., Run]) -> None:
+    found = rows(difference(make_run("fresh"), make_run("own", cache_was_empty=None)), "Timing")
+
+    assert found["First call, cold"][:2] == ("8.00 s", "–")
+    assert found["First call, your own cache"][:2] == ("–", "8.00 s")
+    assert found["Break-even, calls"][1] == "–"
+
+
+def test_that_a_gain_within_the_noise_floor_has_no_break_even(make_run: Callable[..., Run]) -> None:
+    one = make_run("a", interval=(1.03, 1.02, 1.04))
+
+    assert rows(difference(one, one, noise_floor=0.04), "Timing")["Break-even, calls"][:2] == ("–", "–")
 
 
 def test_that_equal_runs_differ_in_nothing_and_no_speed_is_claimed() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compilescope.domain import events as e
+from compilescope.domain.comparison import Comparison, recommend
 from compilescope.domain.config import Config
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
@@ -68,20 +69,16 @@ def test_that_a_run_that_goes_on_has_an_interval_already(make_run: RunMaker):
 
 
 def test_that_first_calls_and_break_even_are_those_of_their_process(make_run: RunMaker):
-    found = measure(make_run(eager_s=3e-3, speedup=1.5))
+    run = make_run(eager_s=3e-3, speedup=1.5)
+    found, verdict = measure(run), judge(run)
 
     assert (found.eager_first_call_s, found.cold_first_call_s, found.warm_first_call_s) == (0.05, 8.0, 2.0)
-    assert found.cold_break_even and found.warm_break_even
+    assert verdict and verdict.cold_break_even and verdict.warm_break_even
     # 8 s less one compiled call, at 1 ms saved a call
-    assert found.cold_break_even.calls == pytest.approx(8000, rel=0.05)
-    assert found.cold_break_even.seconds == pytest.approx(24, rel=0.05)
-    assert found.warm_break_even.calls == pytest.approx(2000, rel=0.05)
-    assert found.cold_break_even.calls_low < found.cold_break_even.calls < found.cold_break_even.calls_high
-
-
-def test_that_what_is_not_shown_to_be_faster_never_breaks_even(make_run: RunMaker):
-    assert measure(make_run(speedup=1.0)).cold_break_even is None
-    assert measure(make_run(speedup=0.8)).cold_break_even is None
+    assert verdict.cold_break_even.calls == pytest.approx(8000, rel=0.05)
+    assert verdict.cold_break_even.seconds == pytest.approx(24, rel=0.05)
+    assert verdict.warm_break_even.calls == pytest.approx(2000, rel=0.05)
+    assert verdict.cold_break_even.calls_low < verdict.cold_break_even.calls < verdict.cold_break_even.calls_high
 
 
 def test_that_a_training_step_counts_as_the_first_call(make_run: RunMaker):
@@ -126,6 +123,38 @@ def test_that_busy_time_tells_launch_bound_on_a_gpu_only(make_run: RunMaker):
     assert measure(make_run(extra=[busy])).launch_bound is None
 
 
+def test_that_a_gpu_which_copies_memory_is_not_launch_bound(make_run: RunMaker):
+    busy = e.GpuBusy(side="compiled", seconds=0.5e-3, copies_s=1.4e-3, launches=40)
+
+    found = measure(make_run(device="cuda:0", extra=[busy]))
+
+    assert found.compiled_busy_share == pytest.approx(0.25, rel=0.05)
+    assert found.launch_bound is False
+
+
+def test_that_busy_time_is_no_share_of_calls_that_find_the_cache_flushed(make_run: RunMaker):
+    extra = [e.GpuBusy(side="compiled", seconds=0.5e-3), e.Measured(stop="budget", l2_flush=True)]
+
+    found = measure(make_run(device="cuda:0", extra=extra))
+
+    assert found.compiled_gpu_busy_s == 0.5e-3
+    assert found.compiled_busy_share is None and found.launch_bound is None
+
+
+def test_that_busy_time_after_a_sweep_is_a_share_of_the_size_that_was_profiled(make_run: RunMaker):
+    sweep: list[e.Event] = [
+        e.Samples(side=side, shape=1, block=100, clock="cuda_event", seconds=(seconds,) * 20)
+        for side, seconds in (("eager", 4e-4), ("compiled", 1e-4))
+    ]
+    sweep += [e.GpuBusy(side="compiled", seconds=0.9e-4)]
+    workload = Workload(script="m.py", inputs={"x": [[64, 16], [8, 16]]})
+
+    found = measure(make_run(device="cuda:0", extra=sweep, workload=workload))
+
+    assert found.compiled_busy_share == pytest.approx(0.9)
+    assert found.launch_bound is False
+
+
 def test_that_resident_memory_is_the_process_s_and_no_side_s(make_run: RunMaker):
     extra = [
         e.Memory(side="eager", when="steady", allocated_peak_bytes=100, rss_bytes=900),
@@ -157,6 +186,37 @@ def test_that_a_sweep_has_a_row_a_size(make_run: RunMaker):
     assert found.shapes[1].first_call_s == 3.5 != found.cold_first_call_s
     assert found.shapes[1].speedup and found.shapes[1].speedup.value == pytest.approx(4.0)
     assert measure(make_run()).shapes == ()
+
+
+def test_that_a_sweep_s_verdict_names_its_sizes_and_where_eager_is_faster(make_run: RunMaker):
+    sweep: list[e.Event] = [
+        e.Samples(side=side, shape=1, block=100, seconds=(seconds,) * 20)
+        for side, seconds in (("eager", 1e-3), ("compiled", 2e-3))
+    ]
+    workload = Workload(script="m.py", inputs={"x": [[64, 16], [8, 16]]})
+
+    run = make_run(extra=sweep, workload=workload, speedup=2.0)
+
+    found = judge(run)
+    assert found is not None and found.kind == "faster"
+    assert found.summary.endswith(" at x 64 × 16; at other sizes 0.500×.")
+    assert any(reason.startswith("Slower than eager at x 8 × 16 (0.500×") for reason in found.reasons)
+    recommendation = recommend(Comparison(id="c", created=0.0, runs=[run]))
+    assert recommendation is not None and "Slower than eager at x 8 × 16" in " ".join(recommendation.caveats)
+
+
+def test_that_calls_whose_mean_tells_another_speedup_are_explained(make_run: RunMaker):
+    # every fourth compiled call takes five times as long, which no median shows
+    calls = {"eager": [3e-3] * 400, "compiled": [1.5e-3, 1.5e-3, 1.5e-3, 7.5e-3] * 100}
+    latencies = [e.Samples(side=side, measure="latency", clock="wall", seconds=tuple(s)) for side, s in calls.items()]
+
+    run = make_run(eager_s=3e-3, speedup=2.0, extra=latencies)
+
+    assert measure(run).speedup_of_means == pytest.approx(1.0, rel=0.01)
+    found = judge(run)
+    assert found is not None and any("By the mean of single calls" in reason for reason in found.reasons)
+    alike = judge(make_run(eager_s=3e-3, speedup=2.0))
+    assert alike is not None and not any("By the mean" in reason for reason in alike.reasons)
 
 
 def test_that_one_difference_outweighs_matches_and_names_the_first_stage(make_run: RunMaker):

@@ -184,6 +184,35 @@ def test_that_times_are_in_milliseconds_where_the_name_says_so(make_run: RunMake
     assert run["compile"]["cold_first_call_s"] == 8.0
 
 
+def test_that_a_first_call_with_the_users_own_cache_is_not_told_as_a_cold_one(
+    make_run: RunMaker, validator: jsonschema.Draft202012Validator
+):
+    value = results(make_run(cache_was_empty=None, interval=(1.5, 1.49, 1.51)))
+    run = value["runs"][0]
+
+    validator.validate(value)
+    assert run["compile"]["cold_first_call_s"] is None and run["compile"]["own_cache_first_call_s"] == 8.0
+    assert run["break_even"]["cold_calls"] is None and run["break_even"]["warm_calls"] > 0
+    assert results(make_run())["runs"][0]["compile"]["own_cache_first_call_s"] is None
+
+
+def test_that_a_break_even_is_null_where_the_verdict_is_not_faster(
+    make_run: RunMaker, validator: jsonschema.Draft202012Validator
+):
+    runs = [make_run("small", interval=(1.03, 1.02, 1.04)), make_run("none", interval=(1.5, 1.49, 1.51), graphs=0)]
+    value = comparison_json(Comparison(id="c", created=0.0, runs=runs, noise_floor=0.04))
+
+    validator.validate(value)
+    assert [run["verdict"]["kind"] for run in value["runs"]] == ["no_difference", "not_compiled"]
+    assert {even for run in value["runs"] for even in run["break_even"].values()} == {None}
+
+
+def test_that_the_words_given_to_the_script_are_in_the_json(make_run: RunMaker):
+    value = results(make_run(workload=Workload(script="model.py", arguments=("small", "--fast"))))
+
+    assert value["workload"]["arguments"] == ["small", "--fast"]
+
+
 def test_that_a_run_tells_its_workload_only_where_it_differs(make_run: RunMaker):
     same, other = make_run("a"), make_run("b")
     other.apply(e.Hello(start="warm"))

@@ -20,6 +20,7 @@ from compilescope.domain.statistics import (
     difference,
     disagree,
     expected_half_width,
+    is_settled,
     quick_interval,
 )
 
@@ -110,6 +111,14 @@ def test_that_one_process_alone_is_less_certain_than_two_that_agree(noisy_proces
 
     assert alone is not None and both is not None
     assert alone.half_width > both.half_width
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0.92, 1.09, True), (0.995, 1.19, False), (1.0, 1.11, False), (0.85, 1.0, False), (0.7, 1.4, False)],
+)
+def test_that_nothing_differs_only_where_both_ends_lie_near_1(low: float, high: float, expected: bool):
+    assert is_settled(Interval(value=math.sqrt(low * high), low=low, high=high)) is expected
 
 
 def test_that_a_difference_below_the_noise_floor_is_none():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 from fakes.comparisons import SCRIPT, comparison
@@ -16,6 +17,8 @@ from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement, Workload
 from compilescope.report import blocks, figures, method, numbers
 from compilescope.report.document import build_document
+
+OWN_CALL = e.FirstCall(side="compiled", at=8.0, duration_s=8.0)
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +205,73 @@ def test_that_the_method_says_what_a_call_is() -> None:
     assert "Inference runs under torch.no_grad()." in text
     assert "this number of threads on the CPU: 2." in text
     assert "The L2 cache was written over before each call" in text
+
+
+def test_that_the_users_own_cache_is_no_cold_start(make_run: Callable[..., Run]) -> None:
+    phases = [e.Phase(name="a", at=0.0), e.Phase(name="a", state="end", at=1.0), OWN_CALL]
+    run = make_run(cache_was_empty=None, extra=phases)
+
+    document = build_document(Comparison(id="c", created=0.0, runs=[run]), measurement=Measurement(budget_s=5.0))
+
+    said = "\n".join(text for found in document.sections for text in texts(found))
+    assert "--budget 5 --cache mine --mode default" in said
+    assert "The first one begins with your own compile cache, whatever that holds" in said
+    assert "Cost: a first call of 8.00 s with your own cache, 2.00 s in a second process." in said
+    assert "The “first” process began with your own cache" in said
+    assert "First calls began with your own compiler cache" in said
+    assert "not known" in said
+    for claim in ("empty compile cache", "“Cold”", "8.00 s cold", "pays off", "cold cache."):
+        assert claim not in said.replace("call with a cold cache has paid off", "")
+    assert not [block for page in document.sections for block in page.blocks if is_cost(block)]
+
+
+def test_that_a_shared_model_is_not_said_to_be_two_copies(make_run: Callable[..., Run]) -> None:
+    shared = e.WorkloadReady(entry="Model", device="cpu", copies="shared")
+    runs = [make_run("shared", extra=[shared], starts=("cold",)), make_run("copied")]
+
+    one, both = (
+        " ".join(method.method_sentences(Comparison(id="c", created=0.0, runs=part))) for part in (runs[:1], runs)
+    )
+
+    assert "Eager and compiled share one model, since it could be neither copied nor built twice." in one
+    assert "separate copies" not in one
+    assert "are separate copies of the model, or share one" in both
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"interval": (1.03, 1.02, 1.04)}, ["never"]),
+        ({"interval": (1.5, 1.49, 1.51), "graphs": 0}, []),
+        ({"interval": (1.5, 1.49, 1.51), "extra": [e.Numerics(verdict="differ")]}, []),
+    ],
+    ids=["within the noise floor", "not compiled", "incorrect"],
+)
+def test_that_a_report_has_no_break_even_of_what_is_not_faster(
+    make_run: Callable[..., Run], options: dict[str, Any], words: list[str]
+) -> None:
+    document = build_document(Comparison(id="c", created=0.0, runs=[make_run(**options)], noise_floor=0.04))
+
+    found = [block for page in document.sections for block in page.blocks]
+    facts = [row for block in found if isinstance(block, blocks.Facts) for row in block.rows]
+    table = of_type(section(document, "All configurations").blocks, blocks.Table)[0]
+    assert not [block for block in found if is_cost(block)]
+    assert [value for name, value in facts if name == "Break-even, cold"] == words
+    assert isinstance(table, blocks.Table) and table.rows[0][6].text == "–"
+
+
+def is_cost(block: blocks.Block) -> bool:
+    return isinstance(block, blocks.Figure) and isinstance(block.chart, blocks.CostChart)
+
+
+def test_that_an_interval_that_came_out_wider_than_asked_is_told(make_run: Callable[..., Run]) -> None:
+    runs = [make_run("wide", interval=(1.5, 1.45, 1.55)), make_run("narrow", interval=(1.5, 1.49, 1.51))]
+    for run in runs:
+        run.label = run.id
+
+    said = " ".join(method.not_checked(Comparison(id="c", created=0.0, runs=runs)))
+
+    assert "The interval is wider than the ± 1.0 % that were asked for: wide. More time" in said
 
 
 def test_that_configurations_that_are_no_product_are_a_line_each() -> None:

@@ -128,6 +128,22 @@ def test_that_what_is_too_noisy_to_tell_is_not_shown_as_no_difference(make_run: 
     assert rows[0].endswith("too noisy") and rows[1].endswith("no difference") and rows[2].endswith("too few calls")
 
 
+def test_that_a_gain_which_is_not_excluded_is_not_shown_as_no_difference(make_run: RunMaker):
+    value = comparison_json(Comparison(id="c", created=0.0, runs=[make_run(interval=(1.09, 0.995, 1.19))]))
+
+    assert text_table(value).splitlines()[4].endswith("too noisy")
+
+
+def test_that_first_calls_with_the_users_own_cache_are_said_to_be_such(make_run: RunMaker, value: dict[str, Any]):
+    own = comparison_json(Comparison(id="c", created=0.0, runs=[make_run(cache_was_empty=None)]))
+
+    for text in (text_table(own), markdown(own)):
+        assert "8.00 s" in text and "First call" in text and "Cold" not in text
+        assert "began with your own compiler cache" in text
+    assert rows(csv_text(own))[0]["compile.own_cache_first_call_s"] == "8.0"
+    assert "own compiler cache" not in text_table(value)
+
+
 def test_that_the_terminal_table_says_what_was_measured(value: dict[str, Any]):
     value["workload"] |= {"entry": "Model", "device": "cpu"}
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from compilescope.domain.events import Place
 from compilescope.domain.measures import Measures
 from compilescope.domain.run import ProcessStory, Run
+from compilescope.domain.verdict import Verdict, judge
 
 _DOCS = "https://docs.pytorch.org/docs/stable/"
 _COMPILER = f"{_DOCS}user_guide/torch_compiler/"
@@ -82,6 +83,10 @@ class Case:
     measures: Measures
     others: Sequence[Run]
     noise_floor: float
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return judge(self.run, self.noise_floor)
 
     @property
     def device(self) -> str | None:

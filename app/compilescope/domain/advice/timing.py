@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from compilescope.domain import cudagraphs, statistics, units
+from compilescope.domain import cudagraphs, units
 from compilescope.domain.advice.rule import (
     CACHING,
     COMPILE,
@@ -18,7 +18,10 @@ from compilescope.domain.advice.rule import (
     place_text,
     places_of,
 )
+from compilescope.domain.comparison import choose, interval_text, judge, relative
 from compilescope.domain.measures import measure
+from compilescope.domain.run import COMPILED, Run
+from compilescope.domain.statistics import TOO_NOISY, difference
 from compilescope.domain.verdict import is_undecided
 
 AMPERE = (8, 0)
@@ -79,30 +82,34 @@ def launch_bound(case: Case) -> Iterator[Advice]:
     """The GPU waits for Python, and nothing was done about it."""
     share, measures = case.measures.compiled_busy_share, case.measures
     if measures.launch_bound and share is not None and case.story.graphs and not case.run.config.wants_cudagraphs:
-        launches = measures.compiled_launches
+        launches, whole = measures.compiled_launches, measures.profiled(COMPILED)
         count = f" and {units.count(launches)} launches" if launches else ""
         yield Advice(
             code="launch_bound",
             title="The GPU waits for Python",
             evidence=f"Kernels run for {units.percent(share)} of the compiled time per call"
             f" ({units.duration(measures.compiled_gpu_busy_s)} of "
-            f"{units.duration(measures.compiled.median if measures.compiled else None)}{count}).",
+            f"{units.duration(whole.median if whole else None)}{count}).",
             remedy="Try mode reduce-overhead, which replays all launches as one CUDA graph, or a larger batch.",
             source=CUDAGRAPHS,
         )
 
 
 def tf32_off(case: Case) -> Iterator[Advice]:
-    """fp32 products on a GPU whose tensor cores could do them."""
+    """fp32 matrix products on a GPU whose tensor cores could do them. Convolutions have a setting of their own."""
     capability, workload = case.capability, next((p.workload for p in case.run.processes if p.workload), None)
     if not case.on_cuda or capability is None or capability < AMPERE or workload is None:
         return
     floats = any((row.dtype or "").endswith("float32") for row in workload.inputs)
-    if (workload.precision or case.run.workload.precision) == "fp32" and floats:
+    # weights of another type make products of that type
+    own_types = any(row.code == "own_precision" for process in case.run.processes for row in process.warnings)
+    is_off = workload.float32_matmul_precision == "highest" and not own_types
+    if (workload.precision or case.run.workload.precision) == "fp32" and floats and is_off:
         yield Advice(
             code="tf32_off",
-            title="fp32 products run without tensor cores",
-            evidence=f"Precision fp32 on compute capability {capability[0]}.{capability[1]}; TF32 is off by default.",
+            title="fp32 matrix products run without tensor cores",
+            evidence=f"Precision fp32 on compute capability {capability[0]}.{capability[1]}, and torch's precision of "
+            "float32 matrix products is highest, which leaves TF32 out.",
             remedy='Compare precision tf32 (torch.set_float32_matmul_precision("high")) or bf16: both change rounding, '
             "so check your own metric.",
             source=TF32,
@@ -128,23 +135,20 @@ def old_gpu(case: Case) -> Iterator[Advice]:
 
 def never_pays(case: Case) -> Iterator[Advice]:
     """The first call's cost does not come back, or only after long."""
-    measures, first = case.measures, case.measures.cold_first_call_s
-    if case.run.outcome != "finished" or first is None or measures.speedup is None or not case.story.graphs:
+    verdict, speedup, first = case.verdict, case.measures.speedup, case.measures.cold_first_call_s
+    if verdict is None or speedup is None or first is None:
         return
-    found = measures.cold_break_even
-    is_faster = statistics.difference(measures.speedup, case.noise_floor) == "faster"
-    if not is_faster and is_undecided(measures.speedup):
-        return  # too noisy to say so
-    if found is None or not is_faster:
+    found = verdict.cold_break_even
+    if verdict.kind in ("slower", "no_difference") and not is_undecided(speedup):
         yield Advice(
             code="never_pays",
             title="Compiling does not pay off here",
             evidence=f"The first call took {units.duration(first)}, and the time per call is not shown to be lower "
-            f"({units.speedup(measures.speedup.value, measures.speedup.spread)}).",
+            f"({units.speedup(speedup.value, speedup.spread)}).",
             remedy="Leave it eager, or compile only the part that takes the time.",
             source=FAQ,
         )
-    elif found.seconds > LONG_BREAK_EVEN_S:
+    elif found is not None and found.seconds > LONG_BREAK_EVEN_S:
         yield Advice(
             code="pays_late",
             title="Compiling pays off late",
@@ -158,26 +162,40 @@ def never_pays(case: Case) -> Iterator[Advice]:
 
 def autotune_not_worth_it(case: Case) -> Iterator[Advice]:
     """Searching for faster kernels found nothing that a simpler mode does not have."""
-    own, first = case.measures.speedup, case.measures.cold_first_call_s
-    if not case.run.config.wants_autotuning or own is None or first is None or case.run.outcome != "finished":
+    own, first, verdict = case.measures.speedup, case.measures.cold_first_call_s, case.verdict
+    if not case.run.config.wants_autotuning or own is None or first is None or verdict is None:
         return
-    for other in case.others:
-        figures = measure(other)
-        plain = not other.config.wants_autotuning and other.workload == case.run.workload
-        if not (plain and other.outcome == "finished" and figures.speedup and figures.cold_first_call_s):
-            continue
-        if figures.speedup.high >= own.low and figures.cold_first_call_s < first:
-            yield Advice(
-                code="autotune_not_worth_it",
-                title="Autotuning found no provable gain",
-                evidence=f"{case.run.label} {units.speedup(own.value, own.spread)} after {units.duration(first)}, "
-                f"{other.label} {units.speedup(figures.speedup.value, figures.speedup.spread)} after "
-                f"{units.duration(figures.cold_first_call_s)}.",
-                remedy=f"Use {other.label}.",
-                source=COMPILE,
-                severity="note",
-            )
-            return
+    plain = [other for other in case.others if _does_without_autotuning(other, case)]
+    if verdict.kind not in ("faster", "slower", "no_difference") or not plain:
+        return
+    other, _ = choose(plain, case.noise_floor)
+    figures = measure(other)
+    yield Advice(
+        code="autotune_not_worth_it",
+        title="Autotuning found no provable gain",
+        evidence=f"{case.run.label} {units.speedup(own.value, own.spread)} after {units.duration(first)}, "
+        f"{other.label} {interval_text(figures.speedup)} after {units.duration(figures.cold_first_call_s)}.",
+        remedy=f"Use {other.label}.",
+        source=COMPILE,
+        severity="note",
+    )
+
+
+def _does_without_autotuning(other: Run, case: Case) -> bool:
+    """Whether another run is faster than eager without a search, after a cheaper first call, and as good as this one:
+    the search was not shown to gain anything over it, and no gain that matters is left open."""
+    own, first = case.measures.speedup, case.measures.cold_first_call_s
+    figures, verdict = measure(other), judge(other, case.noise_floor)
+    if other.config.wants_autotuning or other.workload != case.run.workload:
+        return False
+    # what was found in the user's own cache did not have to be searched for
+    if other.uses_own_cache or case.run.uses_own_cache or first is None or figures.cold_first_call_s is None:
+        return False
+    if own is None or figures.speedup is None or verdict is None or verdict.kind != "faster":
+        return False
+    gain = relative(own, figures.speedup)
+    is_as_good = difference(gain, case.noise_floor) != "faster" and gain.high <= 1 + TOO_NOISY
+    return is_as_good and figures.cold_first_call_s < first
 
 
 def results_differ(case: Case) -> Iterator[Advice]:

@@ -9,6 +9,7 @@ from typing import Protocol
 from compilescope.domain.measures import Measures
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import Interval
+from compilescope.domain.verdict import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +18,7 @@ class Charted:
 
     run: Run
     measures: Measures
+    verdict: Verdict | None = None
 
     @property
     def label(self) -> str:

@@ -230,7 +230,7 @@ def _tip(bar: _Bar) -> str:
         return f"{bar.label}\nmedians beside each configuration: {bar.text}"
     if bar.summary is None:
         return f"{bar.label}: {bar.text}"
-    spread = f"{units.duration(bar.summary.p05)} – {units.duration(bar.summary.p95)}"
+    spread = units.duration_range((bar.summary.p05, bar.summary.p95))
     own = f"\nits own eager {units.duration_range(bar.eager)}" if bar.eager else ""
     blocks = units.plural(bar.summary.samples, "block")
     return f"{bar.label}\nmedian {bar.text}{own}\nnine blocks in ten: {spread}\n{blocks}"

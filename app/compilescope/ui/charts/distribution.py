@@ -103,7 +103,7 @@ def _seconds(run: Run, side: str) -> Floats:
 
 
 def _words(side: Side) -> str:
-    spread = f"{units.duration(side.summary.p05)} – {units.duration(side.summary.p95)}"
+    spread = units.duration_range((side.summary.p05, side.summary.p95))
     return f"{side.name}: median {units.duration(side.summary.median)}, nine blocks in ten {spread}"
 
 

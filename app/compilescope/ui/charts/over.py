@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from PySide6.QtWidgets import QWidget
 
 from compilescope.domain import units
-from compilescope.domain.measures import Measures, ShapeMeasures
+from compilescope.domain.measures import ShapeMeasures
 from compilescope.domain.verdict import is_undecided
 from compilescope.report.blocks import CostChart, CostLine
 from compilescope.report.figures import cost_chart
@@ -19,8 +19,12 @@ from compilescope.ui.charts.lines import Drawing, Line, Lines, Spot
 from compilescope.ui.charts.ticks import ticks
 from compilescope.ui.theme import Theme
 
-_NOT_TIMED = "Cumulative time stands here once the first call is known, and enough calls are timed to tell a speedup."
+_NOT_TIMED = "Cumulative time stands here once a run is over in which compiled was faster than eager."
 _NEVER = "No crossing to draw: compiling is not shown to save time here, so it never pays for its first call."
+_OWN_CACHE = (
+    "No crossing to draw: the run began with your own cache, so that the cost of a cold first call is not known."
+)
+_NO_USE = "No crossing to draw: a model that is not compiled, or gives wrong results, saves nothing."
 _UNDECIDED = "No crossing to draw: the times are too noisy to tell whether compiling saves any."
 _ONE_SIZE = "One set of input sizes was timed; `compilescope bench --inputs x=8,128;16,128` times several."
 _NO_SIZES = "Times stand here once several sets of input sizes have been timed."
@@ -39,10 +43,9 @@ class CumulativeChart(Chart):
         self.restyle()
 
     def show_runs(self, _rows: Sequence[Charted], shown: Charted | None) -> None:
-        measures = shown.measures if shown else None
-        found = cost_chart(measures) if measures else None
+        found = cost_chart(shown.measures, shown.verdict) if shown else None
         if found is None:
-            self.show_empty(_why_no_crossing(measures))
+            self.show_empty(_why_no_crossing(shown))
             return
         spots = _crossings(found)
         for name, key in self._keys.items():
@@ -64,10 +67,15 @@ class CumulativeChart(Chart):
         self._lines.update()
 
 
-def _why_no_crossing(measures: Measures | None) -> str:
-    if measures is None or measures.speedup is None or measures.cold_first_call_s is None:
+def _why_no_crossing(shown: Charted | None) -> str:
+    verdict, speedup = (shown.verdict, shown.speedup) if shown else (None, None)
+    if verdict is None or speedup is None or verdict.kind == "failed":
         return _NOT_TIMED
-    return _UNDECIDED if is_undecided(measures.speedup) else _NEVER
+    if verdict.kind == "faster":
+        return _OWN_CACHE
+    if verdict.kind in ("incorrect", "not_compiled"):
+        return _NO_USE
+    return _UNDECIDED if is_undecided(speedup) else _NEVER
 
 
 _TOKENS = {"eager": "eager", "cold cache": "compiled", "warm cache": "good"}

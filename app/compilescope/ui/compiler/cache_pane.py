@@ -30,7 +30,8 @@ COLUMNS: tuple[Column[Lookup], ...] = (
         title="Start",
         value=lambda row: (row.process, row.event.at),
         text=lambda row: row.start,
-        explanation="The cold process finds an empty cache, the warm one what the cold one stored.",
+        explanation="The cold process finds an empty cache (or your own, where that was chosen), the warm one what the "
+        "cold one stored.",
     ),
     Column(title="Cache", value=lambda row: row.name, text=lambda row: row.name),
     Column(

@@ -147,7 +147,7 @@ def _eager_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
 
 def _spread(row: ComparisonRow) -> str:
     found = row.summary
-    return f"{units.duration(found.p05)} – {units.duration(found.p95)}" if found else "–"
+    return units.duration_range((found.p05, found.p95) if found else ())
 
 
 def _standing(row: ComparisonRow) -> str:
@@ -235,7 +235,7 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
         value=lambda row: row.first_calls_s[0] if row.first_calls_s else None,
         text=lambda row: units.duration_range(row.first_calls_s),
         is_number=True,
-        explanation="The first call with an empty cache: it pays for compiling.",
+        explanation="The first call, which pays for compiling: with an empty cache, or with your own if you chose it.",
     ),
     Column(
         title="Warm cache",

@@ -73,7 +73,8 @@ class ChartsPane(QWidget):
         if not self.isVisible():
             return
         number = self._buttons.checkedId()
-        rows = [Charted(run=run, measures=self._findings.of(run).measures) for run in self._state.runs]
+        findings = [(run, self._findings.of(run)) for run in self._state.runs]
+        rows = [Charted(run=run, measures=found.measures, verdict=found.verdict) for run, found in findings]
         shown = next((row for row in rows if row.run.id == self._state.shown_id), None)
         self._chart(number).show_runs(rows, shown)
 

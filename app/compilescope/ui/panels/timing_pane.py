@@ -61,9 +61,7 @@ class TimingPane(QWidget):
         speedup = measures.speedup
         interval = f"95 %: {units.ratio(speedup.low)} to {units.ratio(speedup.high)}" if speedup else ""
         self._speedup.show_figure(units.ratio(speedup.value if speedup else None), interval)
-        warm = measures.warm_first_call_s
-        note = f"warm cache {units.duration(warm)}" if warm is not None else "cold cache"
-        self._first.show_figure(units.duration(measures.cold_first_call_s), note)
+        self._first.show_figure(units.duration(measures.cold_first_call_s), _first_note(run, measures))
         self._graphs.show_figure(*_graphs(run))
 
     def _build(self) -> None:
@@ -104,7 +102,14 @@ class TimingPane(QWidget):
 def _median(summary: Summary | None) -> tuple[str, str]:
     if summary is None:
         return "–", ""
-    return units.duration(summary.median), f"{units.duration(summary.p05)} – {units.duration(summary.p95)}"
+    return units.duration(summary.median), units.duration_range((summary.p05, summary.p95))
+
+
+def _first_note(run: Run | None, measures: Measures) -> str:
+    if run is not None and run.uses_own_cache:
+        return "your own cache"
+    warm = measures.warm_first_call_s
+    return f"warm cache {units.duration(warm)}" if warm is not None else "cold cache"
 
 
 def _graphs(run: Run | None) -> tuple[str, str]:
