@@ -108,3 +108,59 @@ def test_that_norms_of_several_pieces_are_those_of_the_whole() -> None:
     two[-1] += 0.25
 
     assert apart(one, two).peak == pytest.approx(0.25 / apart_scale(one))
+
+
+class Cache:
+    """A class of a library: tensors in a list of objects, and a count of calls."""
+
+    def __init__(self, value: float, calls: int = 0) -> None:
+        self.layers = [Layer(value)]
+        self.calls = calls
+
+
+class Layer:
+    def __init__(self, value: float) -> None:
+        self.keys = torch.full((3,), value)
+
+
+def test_that_tensors_within_objects_are_compared_and_their_counters_are_not() -> None:
+    assert compare({"cache": Cache(1.0, calls=3)}, {"cache": Cache(1.0, calls=4)}, "outputs").equal
+    found = compare({"cache": Cache(1.0)}, {"cache": Cache(2.0)}, "outputs")
+    assert found.path == "outputs['cache'].layers[0].keys"
+    assert found.is_rounding and not found.unseen
+    one, two = (torch.distributions.Categorical(logits=torch.tensor([0.0, x])) for x in (1.0, 2.0))
+    assert not compare(one, two, "outputs").close
+    assert apart(one, two).peak > 0.1
+
+
+def test_that_an_object_without_tensors_is_named_as_not_looked_into() -> None:
+    class Opaque:
+        __slots__ = ("value",)
+
+    found = compare((torch.ones(1), Opaque()), (torch.ones(1), Opaque()), "outputs")
+
+    assert found.close and found.unseen == "outputs[1] (Opaque)"
+    assert not compare((), (), "outputs").unseen
+
+
+def test_that_numbers_of_any_kind_and_arrays_are_compared() -> None:
+    assert not compare(1 + 1j, 1 + 2j, "outputs").close
+    assert compare(1 + 1j, 1 + 1j, "outputs").equal
+    assert not compare(1.0, 2, "outputs").close
+    numpy = pytest.importorskip("numpy")
+    assert compare(numpy.ones(3), numpy.ones(3), "outputs").equal
+    assert not compare(numpy.ones(3), numpy.zeros(3), "outputs").close
+
+
+def test_that_a_sparse_tensor_s_places_are_compared() -> None:
+    one, two = torch.tensor([1.0, 0, 1, 0]).to_sparse(), torch.tensor([0, 1.0, 1, 0]).to_sparse()
+
+    assert "non-zero" in compare(one, two, "outputs").reason
+
+
+def test_that_whole_numbers_which_differ_are_counted_beside_rounding() -> None:
+    logits, choice = torch.ones(4), torch.tensor([0, 1, 2, 3])
+
+    found = compare((logits, choice), (logits + 1e-3, torch.tensor([0, 1, 2, 0])), "outputs")
+
+    assert (found.is_rounding, found.flipped, found.is_fault) == (True, 0.25, False)

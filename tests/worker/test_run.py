@@ -359,3 +359,11 @@ def test_that_weights_of_another_type_than_the_precision_says_are_told(
     assert told.status == 0, told.log
     assert [row.code for row in told.all(e.Warning) if row.code == "own_precision"] == said
     assert all("bfloat16" in row.message for row in told.all(e.Warning) if row.code == "own_precision")
+
+
+def test_that_the_precision_of_float32_products_that_a_script_sets_is_told(worker: Worker, mlp: str) -> None:
+    source = mlp + '\ntorch.set_float32_matmul_precision("high")\n'
+
+    told = worker.run(worker.script(source), Config(backend="eager"), task="inspect")
+
+    assert told.one(e.WorkloadReady).float32_matmul_precision == "high"

@@ -8,7 +8,7 @@ import pytest
 
 from compilescope.domain.agreement import agreement
 from compilescope.domain.config import Config
-from compilescope.domain.events import Numerics
+from compilescope.domain.events import Numerics, WorkloadReady
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Workload
 
@@ -125,3 +125,107 @@ def test_that_eager_s_own_spread_is_told_as_such(worker: Worker) -> None:
 
     assert row.verdict == "nondeterministic"
     assert "Eager differs from itself" in row.detail
+
+
+PLAIN = """
+import itertools
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.one(x)
+
+def get_inputs():
+    return [torch.randn(8, 6)]
+"""
+
+
+def test_that_rounding_in_an_early_call_hides_no_error_of_a_later_one(worker: Worker) -> None:
+    # the fourth inputs, those of the third comparison, have another size, and only there it is wrong
+    sizes = "made = itertools.count()\ndef get_inputs():\n    return [torch.randn(4 if next(made) == 3 else 8, 6)]\n"
+    change = "first = first + (3.0 if first.shape[0] == 4 else 3e-5)"
+    script = worker.script(PLAIN + sizes + BACKEND.format(name="wrong", change=change))
+
+    row = verdicts(worker.run(script, Config(backend="wrong"), budget=0.2))["outputs", "wrong"]
+
+    assert (row.verdict, row.max_abs_error) == ("differ", pytest.approx(3.0, rel=1e-3))
+
+
+def test_that_every_size_of_a_sweep_is_compared(worker: Worker) -> None:
+    change = "first = first + (3.0 if first.shape[0] == 4 else 0.0)"
+    script = worker.script(PLAIN + BACKEND.format(name="wrong", change=change))
+
+    told = worker.run(script, Config(backend="wrong"), budget=0.4, inputs={"x": [[8, 6], [4, 6]]})
+
+    assert verdicts(told)["outputs", "wrong"].verdict == "differ"
+
+
+def test_that_training_with_one_model_for_both_sides_is_compared_from_one_state(worker: Worker) -> None:
+    lock = PLAIN.replace("self.one = ", "import threading\n        self.lock = threading.Lock()\n        self.one = ")
+    script = worker.script(lock + "\nmodel = Model()\n")
+
+    told = worker.run(script, Config(backend="aot_eager"), budget=0.2, phase="training", entry="model")
+
+    assert told.one(WorkloadReady).copies == "shared"
+    assert {row.verdict for row in verdicts(told).values()} == {"match"}
+
+
+def test_that_buffers_are_compared_after_each_call(worker: Worker) -> None:
+    source = PLAIN.replace("self.one = ", 'self.register_buffer("total", torch.zeros(()))\n        self.one = ')
+    source = source.replace("return self.one(x)", "self.total.add_(x.mean())\n        return self.one(x)")
+    change = "[arg.add_(1) for arg in args if arg.dim() == 0 and arg.is_floating_point()]"
+    script = worker.script(source + BACKEND.format(name="wrong", change=change))
+
+    found = verdicts(worker.run(script, Config(backend="wrong"), budget=0.2))
+
+    assert found["outputs", "wrong"].verdict == "match"
+    assert found["buffers", "wrong"].verdict == "differ"
+    assert "buffers['total']" in found["buffers", "wrong"].detail
+
+
+def test_that_gradients_of_parameters_that_no_optimizer_takes_do_not_add_up(worker: Worker) -> None:
+    source = PLAIN + "\ndef get_optimizer(params):\n    return torch.optim.SGD([list(params)[0]], lr=0.1)\n"
+    script = worker.script(source)
+
+    found = verdicts(worker.run(script, Config(backend="aot_eager"), budget=0.2, phase="training"))
+
+    assert found["gradients", "aot_eager"].verdict == "match"
+
+
+def test_that_a_model_s_own_autocast_sets_what_may_differ(worker: Worker) -> None:
+    # double precision is refused, so that only the type that is computed in tells what rounding explains
+    cast = (
+        "assert x.dtype is torch.float32, 'fp32 only'\n"
+        "        with torch.autocast(x.device.type, dtype=torch.bfloat16):\n"
+        "            y = self.one(x)\n"
+        "        return y.float()"
+    )
+    change = "first = first * (1 + 5e-3 * torch.sin(1e3 * first.detach()))"
+    script = worker.script(PLAIN.replace("return self.one(x)", cast) + BACKEND.format(name="coarse", change=change))
+
+    row = verdicts(worker.run(script, Config(backend="coarse"), budget=0.2))["outputs", "coarse"]
+
+    assert row.verdict == "not_checked"
+    assert "bf16 may explain" in row.detail
+
+
+@pytest.mark.parametrize(("dtype", "verdict"), [("float32", "differ"), ("bfloat16", "not_checked")])
+def test_that_a_few_other_indices_are_a_fault_only_where_rounding_explains_none(
+    worker: Worker, dtype: str, verdict: str
+) -> None:
+    source = PLAIN.replace("return self.one(x)", "return self.one(x).argmax(-1)")
+    source = source.replace("nn.Linear(6, 6)", f"nn.Linear(6, 6, dtype=torch.{dtype})")
+    # the largest value stands apart from the others, so that no tie explains it in fp32
+    source = source.replace("torch.randn(8, 6)", f"torch.randn(200, 6).to(torch.{dtype})")
+    change = "first = torch.where(torch.arange(first.numel()) == 3, (first + 1) % 6, first)"
+    script = worker.script(source + BACKEND.format(name="wrong", change=change))
+
+    row = verdicts(worker.run(script, Config(backend="wrong"), budget=0.2))["outputs", "wrong"]
+
+    assert row.verdict == verdict
+    assert "1 of 200 whole numbers of outputs differ" in row.detail

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 
 from compilescope.worker.allowance import Allowance
-from compilescope.worker.inputs import leaves
-from compilescope.worker.numerics import PIECE, as_real, pieces
+from compilescope.worker.numerics import PIECE, as_real, parts, pieces
 
 OWN_SPREADS = 3
 
@@ -55,19 +54,28 @@ def accuracy(
     `eagers`: the same call made more than once, so that what eager varies by is allowed. `common`: one scale for all
     parts, as for gradients: one that is nearly zero errs by the size of the others.
     """
-    truth = dict(leaves(reference, ""))
-    others = [dict(leaves(value, "")) for value in (*eagers, compiled)]
-    parts = {path: value for path, value in others[0].items() if _is_float(value)}
-    if not parts or not all(_is_reference(truth.get(path), value) for path, value in parts.items()):
+    truth = dict(parts(reference, ""))
+    others = [dict(parts(value, "")) for value in (*eagers, compiled)]
+    # a part that is the same on both sides needs no reference
+    floats = {
+        path: value
+        for path, value in others[0].items()
+        if _is_float(value) and (_is_reference(truth.get(path), value) or not _is_equal(value, others[-1].get(path)))
+    }
+    if not floats or not all(_is_reference(truth.get(path), value) for path, value in floats.items()):
         return None
-    scale = _norm_of_all([truth[path] for path in parts]) if common else None
-    rows = [_part(path, truth[path], [other.get(path) for other in others], limits, scale) for path in parts]
+    scale = _norm_of_all([truth[path] for path in floats]) if common else None
+    rows = [_part(path, truth[path], [other.get(path) for other in others], limits, scale) for path in floats]
     known = [row for row in rows if row is not None]
     return max(known, key=lambda row: row.excess) if len(known) == len(rows) else None
 
 
 def _is_float(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+def _is_equal(one: torch.Tensor, two: Any) -> bool:
+    return isinstance(two, torch.Tensor) and one.dtype == two.dtype and torch.equal(as_real(one), as_real(two))
 
 
 def _is_reference(exact: Any, value: torch.Tensor) -> bool:
@@ -101,7 +109,7 @@ def _part(path: str, exact: Any, values: Sequence[Any], limits: Allowance, scale
 
 def apart(expected: Any, actual: Any, *, common: bool = False) -> Norm:
     """How far two results are apart, as shares of the values' root mean square, of the worst part."""
-    mine, theirs = dict(leaves(expected, "")), dict(leaves(actual, ""))
+    mine, theirs = dict(parts(expected, "")), dict(parts(actual, ""))
     pairs = [(one, theirs.get(path)) for path, one in mine.items() if _is_float(one)]
     scale = _norm_of_all([one for one, _ in pairs]) if common else None
     found = [Norm()]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from compilescope.worker.environment import attempt
 from compilescope.worker.steps import Recipe
@@ -46,13 +49,37 @@ _TABLE = {
 }
 
 
-def allowance(recipe: Recipe, model: nn.Module) -> Allowance:
-    """The limits for this model as it runs: by autocast, by its own types, by what the device's libraries may use."""
-    return _TABLE[_coarsest(recipe, model)]
+def allowance(recipe: Recipe, model: nn.Module, computed: Iterable[torch.dtype] = ()) -> Allowance:
+    """The limits for this model as it runs: by autocast, by its own types, by what the device's libraries may use.
+
+    `computed`: types that a call was seen to compute in, such as those of an autocast within `forward`.
+    """
+    return _TABLE[_coarsest(recipe, model, computed)]
 
 
-def _coarsest(recipe: Recipe, model: nn.Module) -> str:
-    types = {tensor.dtype for tensor in (*model.parameters(), *model.buffers())}
+def types_of(work: Callable[[], Any]) -> frozenset[torch.dtype]:
+    """The types of all tensors that the operations of some work make."""
+    seen = Types()
+    with seen:
+        work()
+    return frozenset(seen.types)
+
+
+class Types(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes the type of each tensor that an operation makes."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.types: set[torch.dtype] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.types.update(value.dtype for value in tree_leaves(result) if isinstance(value, torch.Tensor))
+        return result
+
+
+def _coarsest(recipe: Recipe, model: nn.Module, computed: Iterable[torch.dtype]) -> str:
+    types = {tensor.dtype for tensor in (*model.parameters(), *model.buffers())}.union(computed)
     if recipe.precision == "bf16" or torch.bfloat16 in types:
         return "bf16"
     if recipe.precision == "fp16" or torch.float16 in types:

@@ -112,6 +112,7 @@ class Bench:
                 copies=self._pair.copies,
                 parameters=sum(parameter.numel() for parameter in self._pair.eager.parameters()),
                 parameter_bytes=storage_bytes(iter(self._pair.eager.parameters())),
+                float32_matmul_precision=environment.attempt(torch.get_float32_matmul_precision, None),
             )
         )
         for warning in self._doubts():
@@ -207,7 +208,8 @@ class Bench:
         if (compiles := self._warm_up_compiled()) > MOST_LATE_COMPILES:
             self._emit(_recompiling(compiles))
         # foreign is what was there before the compiled side's first call; what its CUDA graphs keep since is its own
-        foreign = self._foreign_bytes + memory.holding(self._fixed["eager"])
+        checked = sum(memory.holding(call.inputs) for call in self._checker.kept)
+        foreign = self._foreign_bytes + memory.holding(self._fixed["eager"]) + checked
         self._emit(self._steady_memory(self._compiled, foreign))
 
     def _warm_up_compiled(self) -> int:
@@ -266,10 +268,13 @@ class Bench:
         self._fixed = {side.name: side.take(self._inputs) for side in (self._eager, self._compiled)}
         for side in (self._eager, self._compiled):
             self._emit(self._timed_call(side, side.bound(self._fixed[side.name]), shape))
+        self._checker.add(self._source.make())
         self._warm_up_compiled()
 
     def _profile(self) -> None:
-        profiler = Profiler([(side, self._fixed[side.name]) for side in (self._eager, self._compiled)], self._emit)
+        sides = [(side, self._fixed[side.name]) for side in (self._eager, self._compiled)]
+        # of a sweep, the last size
+        profiler = Profiler(sides, self._emit)
         profiler.watch_gpu()
         # the warm process has the compiled code of the cold one, and what it would compile anew is told already
         judge = Judge(self._eager, self._compiled, self._config, self._paused)

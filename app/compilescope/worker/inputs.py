@@ -122,17 +122,23 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if isinstance(value, dict):
         items = {key: mapped(item, change) for key, item in value.items()}
         return items if type(value) is dict else _refilled(value, items)
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         parts = [mapped(item, change) for item in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, list):
-        return [mapped(item, change) for item in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else _as_type(value, parts)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         twin = copy.copy(value)
         for field in dataclasses.fields(value):
             object.__setattr__(twin, field.name, mapped(getattr(value, field.name), change))
         return twin
     return value
+
+
+def _as_type(value: Sequence[Any], parts: list[Any]) -> Any:
+    """Also of torch's own tuples, such as that of `max`; of a class with another constructor the plain kind."""
+    try:
+        return type(value)(parts)  # type: ignore[call-arg]
+    except TypeError:
+        return tuple(parts) if isinstance(value, tuple) else parts
 
 
 def _refilled(value: dict[Any, Any], items: dict[Any, Any]) -> Any:

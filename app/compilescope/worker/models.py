@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,9 +119,18 @@ def state(model: nn.Module) -> Iterator[torch.Tensor]:
 
 def copy_state(source: nn.Module, target: nn.Module) -> None:
     """Give `target` the parameters and buffers of `source`, in place, so that nothing is compiled again."""
-    if source is target:
-        return
-    for mine, theirs in zip(state(target), state(source), strict=False):
+    if source is not target:
+        put_back(state(source), state(target))
+
+
+def on_host(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    """Copies in the host's memory."""
+    return [tensor.detach().to("cpu", copy=True) for tensor in tensors]
+
+
+def put_back(kept: Iterable[torch.Tensor], tensors: Iterable[torch.Tensor]) -> None:
+    """Write what was kept over tensors in the same order."""
+    for theirs, mine in zip(kept, tensors, strict=False):
         if mine.shape == theirs.shape:
             mine.copy_(theirs)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import cmath
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import torch
+from torch import nn
 
 from compilescope.worker.inputs import leaves
 
@@ -20,49 +24,80 @@ _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.bfloat16: (1.6e-2, 1e-5),
 }
 _COARSE = (1.6e-2, 1e-2)
+# values that are compared as they are
+_PLAIN = (str, bytes, type(None), torch.dtype, torch.device)
+# how far objects within objects are followed, and how many parts there may be
+DEPTH, MOST_PARTS = 4, 10_000
+# the share of whole numbers that ties may decide in a coarse type
+FEW_FLIPS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How two values compare. `reason` is empty where they are close; `is_rounding` where only closeness failed."""
+    """How two values compare. `reason` is empty where they are close; `is_rounding` where only closeness failed.
+
+    `flipped`: the share of whole numbers that differ, of the part with the most, `flip_path`; ties may decide indices.
+    `unseen`: a part that could not be looked into, with its type.
+    """
 
     equal: bool = True
     reason: str = ""
     is_rounding: bool = False
+    flipped: float = 0.0
+    flip_path: str = ""
     max_abs_error: float | None = None
     path: str = ""
+    unseen: str = ""
 
     @property
     def close(self) -> bool:
         return not self.reason
 
+    @property
+    def is_fault(self) -> bool:
+        """What neither rounding nor a tie explains."""
+        return bool(self.reason) and not self.is_rounding and not self.flipped
+
 
 def compare(expected: Any, actual: Any, name: str) -> Difference:
     """Compare two structures part by part; the first fault that is no rounding wins, then the largest error."""
-    mine, theirs = dict(leaves(expected, name)), dict(leaves(actual, name))
+    try:
+        return _compared(expected, actual, name)
+    except Exception as error:  # classes of the script's and of any library; what was timed must not be lost by them
+        return Difference(equal=False, unseen=f"{name} ({type(error).__name__}: {error})"[:200])
+
+
+def _compared(expected: Any, actual: Any, name: str) -> Difference:
     if type(expected).__name__ != type(actual).__name__:
         return Difference(
             equal=False, reason=f"{name} is a {type(actual).__name__} instead of a {type(expected).__name__}", path=name
         )
-    if mine.keys() != theirs.keys():
-        odd = sorted(mine.keys() ^ theirs.keys())[0]
-        return Difference(equal=False, reason=f"{odd} is in one of the two only", path=odd)
-    rows = [_leaf(path, value, theirs[path]) for path, value in mine.items()]
+    odd = {path for path, _ in leaves(expected, name)} ^ {path for path, _ in leaves(actual, name)}
+    if odd:
+        return Difference(equal=False, reason=f"{min(odd)} is in one of the two only", path=min(odd))
+    mine, theirs = dict(parts(expected, name)), dict(parts(actual, name))
+    rows = [_leaf(path, value, theirs[path]) for path, value in mine.items() if path in theirs]
+    # what an object keeps for itself may be there on one side only, such as a value that it has worked out once
+    rows += [Difference(unseen=f"{path} (in one of the two only)") for path in sorted(mine.keys() ^ theirs.keys())[:1]]
     return _worst(rows)
 
 
 def _worst(rows: list[Difference]) -> Difference:
     errors = [row.max_abs_error for row in rows if row.max_abs_error is not None]
     largest = max(errors, default=None)
-    hard = next((row for row in rows if row.reason and not row.is_rounding), None)
-    soft = max((row for row in rows if row.reason), key=lambda row: row.max_abs_error or 0.0, default=None)
-    chosen = hard or soft or Difference()
+    hard = next((row for row in rows if row.is_fault), None)
+    soft = max((row for row in rows if row.is_rounding), key=lambda row: row.max_abs_error or 0.0, default=None)
+    flip = max((row for row in rows if row.flipped), key=lambda row: row.flipped, default=None)
+    chosen = hard or soft or flip or Difference()
     return Difference(
         equal=all(row.equal for row in rows),
         reason=chosen.reason,
         is_rounding=chosen.is_rounding,
+        flipped=flip.flipped if flip and not hard else 0.0,
+        flip_path=flip.path if flip and not hard else "",
         max_abs_error=largest,
         path=chosen.path,
+        unseen=next((row.unseen for row in rows if row.unseen), ""),
     )
 
 
@@ -71,14 +106,73 @@ def _leaf(path: str, expected: Any, actual: Any) -> Difference:
         return _tensors(path, expected.detach(), actual.detach())
     if isinstance(expected, torch.Tensor) or isinstance(actual, torch.Tensor):
         return Difference(equal=False, reason=f"{path} is a tensor in one of the two only", path=path)
-    if isinstance(expected, float) and isinstance(actual, float):
-        same = expected == actual or (math.isnan(expected) and math.isnan(actual))
-        close = same or math.isclose(expected, actual, rel_tol=1.3e-6, abs_tol=1e-5)
-        reason = "" if close else f"{path} is {actual!r} instead of {expected!r}"
-        return Difference(equal=same, reason=reason, path=path, max_abs_error=abs(expected - actual))
-    if isinstance(expected, (bool, int, str, bytes, type(None))) and expected != actual:
+    if isinstance(expected, (int, float, complex)) and isinstance(actual, (int, float, complex)):
+        return _numbers(path, expected, actual)
+    if _is_same(expected, actual):
+        return Difference()
+    if type(expected) is not type(actual):
+        what = f"a {type(actual).__name__} instead of a {type(expected).__name__}"
+        return Difference(equal=False, reason=f"{path} is {what}", path=path)
+    if isinstance(expected, _PLAIN):
         return Difference(equal=False, reason=f"{path} is {actual!r} instead of {expected!r}", path=path)
-    return Difference()
+    return Difference(unseen=f"{path} ({type(expected).__name__})")
+
+
+def _numbers(path: str, expected: complex, actual: complex) -> Difference:
+    same = expected == actual or (cmath.isnan(expected) and cmath.isnan(actual))
+    is_exact = isinstance(expected, int) and isinstance(actual, int)
+    close = same or (not is_exact and cmath.isclose(expected, actual, rel_tol=1.3e-6, abs_tol=1e-5))
+    reason = "" if close else f"{path} is {actual!r} instead of {expected!r}"
+    error = None if is_exact else 0.0 if same else abs(expected - actual)
+    return Difference(equal=same, reason=reason, path=path, max_abs_error=error)
+
+
+def _is_same(expected: Any, actual: Any) -> bool:
+    """Whether two objects call themselves equal, or are things that compute and no results."""
+    if callable(expected) and callable(actual):
+        return True
+    try:
+        return (expected == actual) is True
+    except Exception:  # whatever a class of the script's makes of it
+        return False
+
+
+def parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """`leaves`, and of an object of another class (a distribution, a cache) the tensors among its attributes.
+
+    Its other attributes may count calls or tell the time, and are left alone; without a tensor it is a part itself.
+    """
+    for where, leaf in leaves(value, path):
+        inside = list(itertools.islice(_tensors_in(leaf, where, DEPTH, set()), MOST_PARTS))
+        yield from inside or [(where, _as_tensor(leaf))]
+
+
+def _tensors_in(value: Any, path: str, depth: int, seen: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Each object once; a module only where it is a result itself, as some caches are."""
+    for where, leaf in leaves(value, path):
+        found = _as_tensor(leaf)
+        if isinstance(found, torch.Tensor):
+            yield where, found
+        elif depth and id(leaf) not in seen and _holds_values(leaf, is_result=depth == DEPTH):
+            seen.add(id(leaf))
+            for name, item in vars(leaf).items():
+                yield from _tensors_in(item, f"{where}.{name}", depth - 1, seen)
+
+
+def _holds_values(value: Any, *, is_result: bool) -> bool:
+    if isinstance(value, (type, ModuleType)) or not hasattr(value, "__dict__"):
+        return False
+    return is_result if isinstance(value, nn.Module) else not callable(value)
+
+
+def _as_tensor(value: Any) -> Any:
+    """An array as a tensor; NumPy need not be there."""
+    if not hasattr(value, "__array_interface__") or isinstance(value, torch.Tensor):
+        return value
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError):
+        return value
 
 
 def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Difference:
@@ -90,6 +184,8 @@ def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Differe
     ):
         if one != two:
             return Difference(equal=False, reason=f"{path} has {word} {two} instead of {one}", path=path)
+    if expected.layout is torch.sparse_coo and not torch.equal(*(t.coalesce().indices() for t in (expected, actual))):
+        return Difference(equal=False, reason=f"{path} has other non-zero elements", path=path)
     expected, actual = as_real(expected), as_real(actual)
     if expected.shape != actual.shape:
         return Difference(equal=False, reason=f"{path} has other non-zero elements", path=path)
@@ -109,12 +205,13 @@ def as_real(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _values(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Difference:
-    equal, faults, worst = True, 0, 0.0
+    equal, faults, worst, is_float = True, 0, 0.0, expected.is_floating_point()
     for one, two in pieces(expected, actual):
         if torch.equal(one, two):
             continue
-        if not one.is_floating_point():
-            return Difference(equal=False, reason=f"{path} has other whole numbers", path=path)
+        if not is_float:
+            equal, faults = False, faults + int((one != two).sum())
+            continue
         relative, absolute = _TOLERANCES.get(one.dtype, _COARSE)
         wide = torch.float64 if one.dtype is torch.float64 else torch.float32
         one, two = one.to(wide), two.to(wide)
@@ -131,6 +228,9 @@ def _values(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Differen
         gap = (one - two).abs_()
         worst = max(worst, float(gap.max()))
         faults += int((gap > one.abs().mul_(relative).add_(absolute)).sum())
+    if not is_float:
+        reason = f"{faults} of {expected.numel()} whole numbers of {path} differ" if faults else ""
+        return Difference(equal=equal, reason=reason, flipped=faults / expected.numel() if faults else 0.0, path=path)
     reason = f"{faults} of {expected.numel()} elements of {path} differ, by up to {worst:.3g}" if faults else ""
     return Difference(equal=equal, reason=reason, is_rounding=bool(faults), max_abs_error=worst, path=path)
 

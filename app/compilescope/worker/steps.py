@@ -90,6 +90,10 @@ class Side:
             self.optimizer = self.recipe.optimizer(parameters)
         if self.recipe.precision == "fp16" and self.optimizer is not None:
             self.scaler = torch.amp.GradScaler(self.recipe.device.type)
+        # an optimizer of some of the parameters would let the gradients of the others add up from step to step
+        groups = getattr(self.optimizer, "param_groups", None) or []
+        taken = {id(parameter) for group in groups for parameter in group["params"]}
+        self._left_out = [parameter for parameter in parameters if taken and id(parameter) not in taken]
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
@@ -128,6 +132,8 @@ class Side:
     def _step(self, inputs: Inputs) -> Any:
         if self.optimizer is not None:
             self.optimizer.zero_grad(set_to_none=True)
+        for parameter in self._left_out:
+            parameter.grad = None
         output, self.last_loss = self._train(*inputs.args, **inputs.kwargs)
         return output
 
