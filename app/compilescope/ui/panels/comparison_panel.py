@@ -59,7 +59,7 @@ class ComparisonPanel(QWidget):
         self._table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._table.customContextMenuRequested.connect(self._show_menu)
         self._table.order_changed.connect(self.refresh)
-        self._table.set_widths((18, 13, 9, 14, 14, 13, 9, 5, 5, 18), stretch=0)
+        self._table.set_widths((17, 12, 9, 14, 14, 12, 9, 5, 5, 18), stretch=0)
         self._table.spare_first(SPARED_FIRST)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
         for text, step, keys in MOVES:
