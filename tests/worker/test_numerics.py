@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 import pytest
@@ -164,3 +164,40 @@ def test_that_whole_numbers_which_differ_are_counted_beside_rounding() -> None:
     found = compare((logits, choice), (logits + 1e-3, torch.tensor([0, 1, 2, 0])), "outputs")
 
     assert (found.is_rounding, found.flipped, found.is_fault) == (True, 0.25, False)
+
+
+def test_that_a_number_of_python_is_rounded_as_a_tensor_is() -> None:
+    found = compare((1.0, torch.ones(1)), (1.001, torch.ones(1)), "outputs")
+
+    assert found.is_rounding and found.max_abs_error == pytest.approx(1e-3)
+    assert apart((1.0,), (1.001,)).rms == pytest.approx(1e-3)
+    assert compare(1.0, float("nan"), "outputs").is_fault
+
+
+class Held:
+    """An object that can be called, with a tensor and what is given."""
+
+    def __init__(self, value: object) -> None:
+        self.first = torch.ones(2)
+        self.rest = value
+
+    def __call__(self) -> None:
+        raise AssertionError
+
+
+def test_that_what_an_object_holds_beside_a_tensor_is_compared_or_named() -> None:
+    assert not compare(Held(torch.ones(1)), Held(torch.zeros(1)), "outputs").close
+    assert not compare(Held(deque([torch.ones(1)])), Held(deque([torch.zeros(1)])), "outputs").close
+    assert compare(Held({torch.ones(1)}), Held({torch.ones(1)}), "outputs").unseen == "outputs.rest (set)"
+    assert not compare(Held({"a"}), Held({"a"}), "outputs").unseen
+
+
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")
+def test_that_nested_tensors_compare(layout: torch.layout) -> None:
+    rows = [torch.ones(2, 4), torch.ones(3, 4)]
+    one, two, other = (torch.nested.nested_tensor([row * f for row in rows], layout=layout) for f in (1.0, 1.0, 2.0))
+
+    assert compare(one, two, "outputs").close
+    assert compare(one, other, "outputs").is_rounding
+    assert apart(one, other).peak == pytest.approx(1.0)

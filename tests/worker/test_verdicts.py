@@ -229,3 +229,18 @@ def test_that_a_few_other_indices_are_a_fault_only_where_rounding_explains_none(
 
     assert row.verdict == verdict
     assert "1 of 200 whole numbers of outputs differ" in row.detail
+
+
+@pytest.mark.parametrize("lock", ["", "import threading; self.lock = threading.Lock()"], ids=["two models", "one"])
+def test_that_state_in_a_plain_attribute_is_no_fault_of_the_compiler(worker: Worker, lock: str) -> None:
+    source = PLAIN.replace("self.one = ", f"{lock}\n        self.calls = torch.zeros(())\n        self.one = ")
+    source = source.replace("return self.one(x)", "self.calls += 1\n        return self.one(x) * self.calls")
+    # one call more than eager makes, as after a timing
+    change = "first = first + 1e-4"
+    script = worker.script(source + BACKEND.format(name="coarse", change=change) + "\nmodel = Model()\n")
+
+    told = worker.run(script, Config(backend="coarse"), budget=0.2, entry="model")
+
+    row = verdicts(told)["outputs", "coarse"]
+    assert row.verdict == "not_checked"
+    assert "keeps state elsewhere" in row.detail

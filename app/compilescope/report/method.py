@@ -108,9 +108,10 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "“Faster” and “slower” are said only where the interval excludes 1 and the estimate lies beyond the noise "
         "floor; “no difference” only where the interval leaves no room for one of "
         f"{100 * TOO_NOISY:g} %; else it is too noisy to tell. {noise_floor_text(comparison.noise_floor)}",
-        "Results (outputs, inputs and buffers after the call; loss and gradients in training, but not the optimizer’s "
-        "update) are compared with eager’s on the same inputs, the same state and the same random numbers, and with a "
-        "float64 reference where one can be made. A sweep is compared at each size; its verdict is that of the first.",
+        "Results (outputs, inputs and buffers after the call; loss and gradients of parameters in training, but not "
+        "the optimizer’s update) are compared with eager’s on the same inputs, the same state and the same random "
+        "numbers, and with a float64 reference where one can be made. A sweep is compared at each size; its verdict is "
+        "that of the first.",
         "Break-even is the cost of a cold first call over the time that a compiled call saves, told where it was shown "
         "to be faster.",
         *_profile_sentences(comparison.runs),

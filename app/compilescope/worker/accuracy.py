@@ -54,8 +54,8 @@ def accuracy(
     `eagers`: the same call made more than once, so that what eager varies by is allowed. `common`: one scale for all
     parts, as for gradients: one that is nearly zero errs by the size of the others.
     """
-    truth = dict(parts(reference, ""))
-    others = [dict(parts(value, "")) for value in (*eagers, compiled)]
+    truth = _numbers_in(reference)
+    others = [_numbers_in(value) for value in (*eagers, compiled)]
     # a part that is the same on both sides needs no reference
     floats = {
         path: value
@@ -68,6 +68,16 @@ def accuracy(
     rows = [_part(path, truth[path], [other.get(path) for other in others], limits, scale) for path in floats]
     known = [row for row in rows if row is not None]
     return max(known, key=lambda row: row.excess) if len(known) == len(rows) else None
+
+
+def _numbers_in(value: Any) -> dict[str, Any]:
+    """The parts by path, Python's own numbers as tensors."""
+    return {
+        path: torch.tensor(part, dtype=torch.complex128 if isinstance(part, complex) else torch.float64)
+        if isinstance(part, (float, complex))
+        else part
+        for path, part in parts(value, "")
+    }
 
 
 def _is_float(value: Any) -> bool:
@@ -109,7 +119,7 @@ def _part(path: str, exact: Any, values: Sequence[Any], limits: Allowance, scale
 
 def apart(expected: Any, actual: Any, *, common: bool = False) -> Norm:
     """How far two results are apart, as shares of the values' root mean square, of the worst part."""
-    mine, theirs = dict(parts(expected, "")), dict(parts(actual, ""))
+    mine, theirs = _numbers_in(expected), _numbers_in(actual)
     pairs = [(one, theirs.get(path)) for path, one in mine.items() if _is_float(one)]
     scale = _norm_of_all([one for one, _ in pairs]) if common else None
     found = [Norm()]

@@ -15,6 +15,7 @@ from torch import nn
 from compilescope.worker import layout
 from compilescope.worker.accuracy import Norm, apart
 from compilescope.worker.entries import seed_all
+from compilescope.worker.environment import attempt
 from compilescope.worker.inputs import Inputs, Source, mapped, signature
 from compilescope.worker.models import copy_state, on_host, put_back, state
 from compilescope.worker.models import duplicate as duplicate_model
@@ -162,10 +163,10 @@ class Checker:
             equal &= difference.equal
             self.findings[subject].unseen = self.findings[subject].unseen or difference.unseen
             is_common = subject in COMMON_SCALE
-            gap = apart(one, two, common=is_common) if difference.is_rounding else Norm()
+            gap = gap_of(one, two, common=is_common) if difference.is_rounding else Norm()
             self._note(subject, difference, gap, call)
-        if call in self.kept and self._reference is not None:
-            call.state = on_host(changing(self._reference, self._eager.recipe))
+        if call in self.kept:
+            call.state = start if self._reference is None else on_host(changing(self._reference, recipe))
         return equal
 
     def _align(self) -> None:
@@ -186,7 +187,7 @@ class Checker:
         for subject, finding in self.findings.items():
             finding.spread = compare(one.part(subject), two.part(subject), subject)
             if not finding.spread.equal:
-                gap = apart(one.part(subject), two.part(subject), common=subject in COMMON_SCALE)
+                gap = gap_of(one.part(subject), two.part(subject), common=subject in COMMON_SCALE)
                 finding.spread_share = gap.rms
 
     def _note_layout(self, expected: Outcome, actual: Outcome) -> None:
@@ -220,6 +221,11 @@ def perform(side: Side, call: Call) -> Outcome:
         loss=side.last_loss,
         gradients=side.gradients() if side.recipe.training else None,
     )
+
+
+def gap_of(one: Any, two: Any, *, common: bool) -> Norm:
+    """`apart`, for what no arithmetic can be done with as nothing: `compare` has named it."""
+    return attempt(lambda: apart(one, two, common=common), Norm())
 
 
 def changing(model: nn.Module, recipe: Recipe) -> Iterator[torch.Tensor]:

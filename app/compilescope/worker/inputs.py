@@ -182,7 +182,8 @@ def _describe(name: str, value: Any) -> Iterator[Input]:
         if isinstance(leaf, torch.Tensor):
             yield Input(
                 name=path,
-                shape=tuple(int(size) for size in leaf.shape),
+                shape=() if leaf.is_nested else tuple(int(size) for size in leaf.shape),
+                detail="nested" if leaf.is_nested else "",
                 dtype=str(leaf.dtype).removeprefix("torch."),
                 device=str(leaf.device),
             )

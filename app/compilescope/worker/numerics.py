@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import cmath
+import inspect
 import itertools
 import math
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -124,12 +126,13 @@ def _numbers(path: str, expected: complex, actual: complex) -> Difference:
     close = same or (not is_exact and cmath.isclose(expected, actual, rel_tol=1.3e-6, abs_tol=1e-5))
     reason = "" if close else f"{path} is {actual!r} instead of {expected!r}"
     error = None if is_exact else 0.0 if same else abs(expected - actual)
-    return Difference(equal=same, reason=reason, path=path, max_abs_error=error)
+    is_rounding = not close and not is_exact and cmath.isfinite(expected) and cmath.isfinite(actual)
+    return Difference(equal=same, reason=reason, is_rounding=is_rounding, path=path, max_abs_error=error)
 
 
 def _is_same(expected: Any, actual: Any) -> bool:
     """Whether two objects call themselves equal, or are things that compute and no results."""
-    if callable(expected) and callable(actual):
+    if all(inspect.isroutine(value) or isinstance(value, (type, nn.Module)) for value in (expected, actual)):
         return True
     try:
         return (expected == actual) is True
@@ -147,9 +150,10 @@ def parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield from inside or [(where, _as_tensor(leaf))]
 
 
-def _tensors_in(value: Any, path: str, depth: int, seen: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Each object once; a module only where it is a result itself, as some caches are."""
-    for where, leaf in leaves(value, path):
+def _tensors_in(value: Any, path: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """Each object once; a module only where it is a result itself, as some caches are. What holds several things and
+    is not known, such as a set, comes as it is."""
+    for where, leaf in leaves(list(value) if isinstance(value, deque) else value, path):
         found = _as_tensor(leaf)
         if isinstance(found, torch.Tensor):
             yield where, found
@@ -157,12 +161,20 @@ def _tensors_in(value: Any, path: str, depth: int, seen: set[int]) -> Iterator[t
             seen.add(id(leaf))
             for name, item in vars(leaf).items():
                 yield from _tensors_in(item, f"{where}.{name}", depth - 1, seen)
+        elif depth < DEPTH and _is_unknown_holder(leaf):
+            yield where, leaf
 
 
 def _holds_values(value: Any, *, is_result: bool) -> bool:
-    if isinstance(value, (type, ModuleType)) or not hasattr(value, "__dict__"):
+    if isinstance(value, (type, ModuleType)) or inspect.isroutine(value) or not hasattr(value, "__dict__"):
         return False
-    return is_result if isinstance(value, nn.Module) else not callable(value)
+    return is_result or not isinstance(value, nn.Module)
+
+
+def _is_unknown_holder(value: Any) -> bool:
+    has_slots = any(getattr(kind, "__slots__", ()) for kind in type(value).__mro__)
+    is_plain = isinstance(value, (*_PLAIN, int, float, complex, type, nn.Module)) or inspect.isroutine(value)
+    return not is_plain and (has_slots or (hasattr(value, "__iter__") and hasattr(value, "__len__") and len(value) > 0))
 
 
 def _as_tensor(value: Any) -> Any:
@@ -177,7 +189,7 @@ def _as_tensor(value: Any) -> Any:
 
 def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Difference:
     for word, one, two in (
-        ("shape", tuple(expected.shape), tuple(actual.shape)),
+        ("shape", _shape(expected), _shape(actual)),
         ("dtype", expected.dtype, actual.dtype),
         ("device", expected.device, actual.device),
         ("layout", expected.layout, actual.layout),
@@ -192,9 +204,17 @@ def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Differe
     return _values(path, expected, actual)
 
 
+def _shape(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Of a nested tensor, those of its parts."""
+    return tuple(tuple(part.shape) for part in tensor.unbind()) if tensor.is_nested else tuple(tensor.shape)
+
+
 def as_real(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor's values as ordinary real numbers: of a sparse one those it holds, of a complex one both parts."""
+    """The tensor's values as ordinary real numbers: of a sparse one those it holds, of a nested one those of all its
+    parts, of a complex one both parts."""
     tensor = tensor.detach()
+    if tensor.is_nested:
+        tensor = torch.cat([part.reshape(-1) for part in tensor.unbind()])
     if tensor.layout is torch.sparse_coo:
         tensor = tensor.coalesce().values()
     elif tensor.layout is not torch.strided:

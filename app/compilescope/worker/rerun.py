@@ -12,9 +12,19 @@ from torch import nn
 
 from compilescope.domain.config import Config
 from compilescope.worker import reference
-from compilescope.worker.accuracy import Accuracy, accuracy
+from compilescope.worker.accuracy import Accuracy, accuracy, within
 from compilescope.worker.allowance import Allowance, types_of
-from compilescope.worker.check import COMMON_SCALE, Call, Checker, Outcome, changing, perform, stateful, twin
+from compilescope.worker.check import (
+    COMMON_SCALE,
+    Call,
+    Checker,
+    Outcome,
+    changing,
+    gap_of,
+    perform,
+    stateful,
+    twin,
+)
 from compilescope.worker.compiling import compiled_side
 from compilescope.worker.environment import attempt
 from compilescope.worker.models import copy_state, put_back
@@ -31,7 +41,7 @@ Pause = Callable[[], contextlib.AbstractContextManager[None]]
 @dataclass(frozen=True, kw_only=True)
 class Trial:
     """What came out; `why_no_truth`: a clause that says why there is no result in double precision. `overflows`:
-    whether a loss scale made gradients infinite."""
+    whether a loss scale made eager's gradients infinite."""
 
     eagers: tuple[Outcome, Outcome]
     compiled: Outcome
@@ -90,6 +100,24 @@ class Rerun:
     def _eagerly(self, call: Call) -> Outcome:
         return perform(twin(self._eager, self._restored(call)), call)
 
+    def remembers(self, subject: str, call: Call, limits: Allowance) -> bool:
+        """Whether eager tells another result when it is called again from the same parameters and buffers: it keeps
+        something elsewhere, such as in a plain attribute, and no two calls can be compared."""
+        copied = attempt(lambda: self._restored(call), None)
+        if copied is None and call.state is None:
+            return False
+        side = self._eager if copied is None else twin(self._eager, copied)
+        outcomes = []
+        for _ in range(2):
+            with stateful(side.recipe):
+                put_back(call.state or (), changing(side.model, side.recipe))
+            outcomes.append(perform(side, call).copied().part(subject))
+        found = compare(outcomes[0], outcomes[1], subject)
+        is_rounding = found.is_rounding and within(
+            gap_of(outcomes[0], outcomes[1], common=subject in COMMON_SCALE), limits
+        )
+        return not found.close and not is_rounding
+
     def draws(self, checker: Checker) -> bool:
         """Whether the compiled model draws other random numbers than eager."""
         return checker.draws_random_numbers and self._config.backend == "inductor"
@@ -114,8 +142,7 @@ class Rerun:
             compiled=compiled,
             truth=truth,
             why_no_truth=why_no_truth,
-            overflows=self._eager.scaler is not None
-            and not (_are_finite(one.gradients) and _are_finite(compiled.gradients)),
+            overflows=self._eager.scaler is not None and not _are_finite(one.gradients),
         )
 
     def _exact(self, call: Call) -> Outcome:

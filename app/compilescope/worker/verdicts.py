@@ -21,6 +21,10 @@ from compilescope.worker.steps import Side
 STAGES = ("eager", "aot_eager", "aot_eager_decomp_partition")
 # the share of whole numbers that ties may decide in a coarse type although eager's are those of double precision
 FEW_TIES = 0.01
+_REMEMBERS = (
+    "But eager itself tells another result when it is called again from the same parameters and buffers: the model "
+    "keeps state elsewhere, such as in a plain attribute, which cannot be put back. As a buffer it could."
+)
 WORST_FIRST = ("differ", "nondeterministic", "not_checked", "match")
 _ONE_STREAM = "when both draw the same random numbers; by default the compiled model draws from another random stream."
 
@@ -90,6 +94,8 @@ class Judge:
             verdict = self._told(subject, "not_checked", finding.difference, detail)
         else:
             verdict = self._unreferenced(subject, finding, "the model cannot be copied", None)
+        if verdict.verdict == "differ" and attempt(lambda: self._rerun.remembers(subject, call, self._limits), False):
+            verdict = self._told(subject, "not_checked", finding.difference, f"{verdict.detail} {_REMEMBERS}")
         yield verdict
         if verdict.verdict == "differ" and may_compile:
             yield from self._by_stage(subject, call, trial)
@@ -98,7 +104,7 @@ class Judge:
         expected, actual = trial.eagers[0].part(subject), trial.compiled.part(subject)
         again = compare(expected, actual, subject)
         if subject == "gradients" and trial.overflows:
-            detail = "Gradients overflow fp16 at this loss scale, so that the step is skipped."
+            detail = "Eager's gradients overflow fp16 at this loss scale, so that the step is skipped."
             return self._told(subject, "not_checked", finding.difference, detail)
         if again.close and is_one_stream:
             return self._told(subject, "match", again, f"Equal {_ONE_STREAM}")
