@@ -41,6 +41,8 @@ __all__ = [
 LEAVE_IT, NO_ANSWER = "Leave it eager", "No answer yet"
 LONG_JOB_S, MINUTE_S = 36_000.0, 60.0
 MOST_NAMED = 4
+# the warnings with which the worker ends a timing in which no block counts
+GIVEN_UP = ("no_step_counts", "recompiles_while_timed")
 # of two configurations that measure alike, the one with fewer ways to go wrong
 _MODE_ORDER = (None, "default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
@@ -188,8 +190,12 @@ def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
         return f"Nothing can be recommended, since CompileScope failed to judge {lost}. {HINT}"
     if all(run.outcome != "finished" for run, _ in known):
         return "Nothing can be recommended, since no run finished."
-    is_open = any(verdict.kind == "no_difference" and not is_settled(measure(run).speedup) for run, verdict in known)
+    still_open = [run for run, verdict in known if _is_open(run, verdict)]
+    is_open, given_up = bool(still_open), [_why_given_up(run) for run in still_open]
     rest = " A longer measurement, or a quieter machine, could still tell otherwise." if is_open else ""
+    if is_open and all(given_up):
+        # more of the same would end the same way
+        rest = " " + " ".join(dict.fromkeys(given_up))
     # what the noise may hide is no reason to leave it
     head = NO_ANSWER if is_open else LEAVE_IT
     if len(known) == 1:
@@ -201,8 +207,18 @@ def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
     return f"{head}: of {len(known)} configurations none was shown to be faster ({listed}).{rest}"
 
 
+def _why_given_up(run: Run) -> str:
+    """Why the timing ended before its time, and what to do; empty where it did not."""
+    rows = [row for process in run.processes for row in process.warnings if row.code in GIVEN_UP]
+    return f"{rows[0].message} {rows[0].hint}".strip() if rows else ""
+
+
+def _is_open(run: Run, verdict: Verdict) -> bool:
+    return verdict.kind == "no_difference" and not is_settled(measure(run).speedup)
+
+
 def _kind_word(run: Run, verdict: Verdict) -> str:
-    if verdict.kind == "no_difference" and not is_settled(measure(run).speedup):
+    if _is_open(run, verdict):
         return "too noisy to tell"
     return verdict.kind.replace("_", " ")
 

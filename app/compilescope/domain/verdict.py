@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from compilescope.domain import statistics, units
+from compilescope.domain.agreement import Agreement
 from compilescope.domain.breakeven import BreakEven, break_even, break_even_text
 from compilescope.domain.faults import fault
 from compilescope.domain.measures import Measures, measure
@@ -59,7 +60,8 @@ def _judge(run: Run, noise_floor: float) -> Verdict | None:
     if measures.problem:
         return None
     if measures.numerics.verdict == "differ":
-        return Verdict(kind="incorrect", summary="The compiled results are wrong.", reasons=_evidence(run, measures))
+        summary = f"The compiled results are wrong: the {_apart_text(measures.numerics)}."
+        return Verdict(kind="incorrect", summary=summary, reasons=_evidence(run, measures))
     if run.story is not None and run.story.graphs == 0:
         return Verdict(
             kind="not_compiled",
@@ -215,14 +217,20 @@ def _evidence(
     return tuple(reason for reason in found if reason)
 
 
+def _apart_text(numbers: Agreement) -> str:
+    """What differs, by how much, and where the compiler begins to be wrong."""
+    stage = f"; the first backend that differs is {numbers.backend}" if numbers.backend else ""
+    error = "" if numbers.max_abs_error is None else f" by up to {numbers.max_abs_error:.3g}"
+    verb = "differs" if numbers.subject == "loss" else "differ"
+    return f"{numbers.subject} {verb} from eager{error}{stage}"
+
+
 def numbers_reason(measures: Measures) -> str:
     """What is known of the results' correctness; empty where they match."""
     numbers = measures.numerics
     detail = f" {numbers.detail}" if numbers.detail else ""
     if numbers.verdict == "differ":
-        stage = f"; the first backend that differs is {numbers.backend}" if numbers.backend else ""
-        error = "" if numbers.max_abs_error is None else f" by up to {numbers.max_abs_error:.3g}"
-        return f"The {numbers.subject} differ from eager{error}{stage}.{detail}"
+        return f"The {_apart_text(numbers)}.{detail}"
     if numbers.verdict == "nondeterministic":
         return f"The {numbers.subject} vary from call to call, so correctness could not be shown.{detail}"
     if numbers.verdict == "not_checked" and numbers.subject:

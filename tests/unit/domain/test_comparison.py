@@ -125,6 +125,17 @@ def test_that_a_gain_which_the_interval_leaves_open_is_too_noisy_to_tell_and_not
     assert verdict.summary == "Too noisy to tell: between 0.995× and 1.19× of eager's speed."
     assert standing(run, verdict) == "too noisy"
     assert found is not None and found.summary.startswith("No answer yet.")
+    assert found.summary.endswith("A longer measurement, or a quieter machine, could still tell otherwise.")
+
+
+def test_that_no_longer_measurement_is_asked_for_where_the_timing_was_given_up(make_run: RunMaker):
+    warning = e.Warning(code="no_step_counts", message="The timing was given up.", hint="Look at the loss.")
+    run = make_run(interval=(1.09, 0.995, 1.19), extra=[warning])
+
+    found = recommend(Comparison(id="c", created=0.0, runs=[run]))
+
+    assert found is not None and found.summary.startswith("No answer yet.")
+    assert found.summary.endswith("The timing was given up. Look at the loss.")
 
 
 @pytest.mark.parametrize(
