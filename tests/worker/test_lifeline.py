@@ -20,16 +20,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
-HANG = """
-import os, subprocess, sys, time
-subprocess.Popen([sys.executable, "-c", "import os, time; os.setsid(); time.sleep(300)"])
-open("ready", "w").close()
-"""
+IMPORTS = "import os, subprocess, sys, time\n"
+# it leaves the group, which an interrupt goes to
+CHILD = 'subprocess.Popen([sys.executable, "-c", "import os, time; os.setsid(); time.sleep(300)"])\n'
+READY = 'open("ready", "w").close()\n'
 
 
-def started(worker: Worker, tail: str, tmp_path: Path) -> tuple[subprocess.Popen[bytes], str]:
+def started(worker: Worker, source: str, tmp_path: Path) -> tuple[subprocess.Popen[bytes], str]:
     run = uuid.uuid4().hex
-    script = worker.script(HANG + tail)
+    script = worker.script(IMPORTS + source)
     process = worker.start(Job(run=run, task="inspect", workload=Workload(script=str(script), device="cpu")))
     wait_until((tmp_path / "ready").exists, 60)
     return process, run
@@ -57,7 +56,7 @@ def wait_until(condition: object, seconds: float) -> None:
 
 
 def test_that_the_end_of_stdin_ends_everything_even_where_the_lock_is_held(worker: Worker, tmp_path: Path) -> None:
-    process, run = started(worker, "sum(range(10 ** 12))\n", tmp_path)
+    process, run = started(worker, CHILD + READY + "sum(range(10 ** 12))\n", tmp_path)
     assert len(marked(run)) >= 2
 
     process.stdin.close()  # type: ignore[union-attr]
@@ -69,7 +68,7 @@ def test_that_the_end_of_stdin_ends_everything_even_where_the_lock_is_held(worke
 
 
 def test_that_an_interrupt_ends_the_worker_at_once(worker: Worker, tmp_path: Path) -> None:
-    process, _ = started(worker, "time.sleep(300)\n", tmp_path)
+    process, _ = started(worker, READY + "time.sleep(300)\n", tmp_path)
 
     os.killpg(process.pid, signal.SIGINT)
 
