@@ -244,3 +244,23 @@ def test_that_state_in_a_plain_attribute_is_no_fault_of_the_compiler(worker: Wor
     row = verdicts(told)["outputs", "coarse"]
     assert row.verdict == "not_checked"
     assert "keeps state elsewhere" in row.detail
+
+
+def test_that_gradients_which_overflow_in_the_compiled_model_alone_are_its_fault(worker: Worker) -> None:
+    backend = """
+from torch._dynamo import register_backend
+from torch._dynamo.backends.common import aot_autograd
+
+def forward(graph, inputs):
+    return graph
+
+def backward(graph, inputs):
+    return lambda *args: [None if g is None else g + float("inf") for g in graph(*args)]
+
+register_backend(aot_autograd(fw_compiler=forward, bw_compiler=backward), name="wrong")
+"""
+    script = worker.script(PLAIN + backend)
+
+    told = worker.run(script, Config(backend="wrong"), budget=0.2, phase="training", precision="fp16")
+
+    assert verdicts(told)["gradients", "wrong"].verdict == "differ"
