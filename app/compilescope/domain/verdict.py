@@ -230,7 +230,8 @@ def numbers_reason(measures: Measures) -> str:
     numbers = measures.numerics
     detail = f" {numbers.detail}" if numbers.detail else ""
     if numbers.verdict == "differ":
-        return f"The {_apart_text(numbers)}.{detail}"
+        # what differs stands in the verdict itself
+        return numbers.detail
     if numbers.verdict == "nondeterministic":
         return f"The {numbers.subject} vary from call to call, so correctness could not be shown.{detail}"
     if numbers.verdict == "not_checked" and numbers.subject:
@@ -271,7 +272,7 @@ def _means_reason(measures: Measures) -> str:
         return ""
     return (
         f"By the mean of single calls instead of their median it is {units.ratio(mean)}: some calls take longer than "
-        "most, and a loop waits for those too."
+        "most, by the model or by what else the machine did, and a loop waits for those too."
     )
 
 
