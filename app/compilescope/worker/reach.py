@@ -120,7 +120,9 @@ def slots(obj: Any) -> dict[str, Any]:
 def walk(root: Any, follows: Callable[[type], bool] | None = None) -> Iterator[tuple[Path, Any]]:
     """(path, object) of everything that can be reached, breadth first, once each; no plain values."""
     # `kept`: an object that is made on the way, such as a view of a dict, must keep its id until the end
-    seen, kept, todo = set(), [], collections.deque([((), root)])
+    seen: set[int] = set()
+    kept: list[Any] = []
+    todo: collections.deque[tuple[Path, Any]] = collections.deque([((), root)])
     while todo and len(seen) < MOST_OBJECTS:
         path, obj = todo.popleft()
         if isinstance(obj, ATOMS) or id(obj) in seen:

@@ -77,7 +77,8 @@ class State:
 
     def changes(self) -> list[Change]:
         """What differs now from what it was."""
-        return [change for kept in (*self._rest, *self._tensors) if (change := kept.change()) is not None]
+        kept: list[_Holder | _Tensor] = [*self._rest, *self._tensors]
+        return [change for row in kept if (change := row.change()) is not None]
 
     def put_back(self) -> list[Change]:
         """Make everything as it was; what could not be."""
