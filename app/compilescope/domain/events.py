@@ -123,7 +123,9 @@ class Environment(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadReady(Event):
-    """What the script offers and what was taken. `copies`: how the second model was made: deepcopy, rebuilt, shared.
+    """What the script offers and what was taken. `copies`: how the two models were made: loaded_twice, copied, shared;
+    `copies_reason`: why not from two loads of the script, a sentence.
+
 
     `float32_matmul_precision`: torch's setting for matrix products, once the script was loaded: highest, high, medium.
     """
@@ -136,6 +138,7 @@ class WorkloadReady(Event):
     device: str | None = None
     inputs: tuple[Input, ...] = ()
     copies: str | None = None
+    copies_reason: str | None = None
     parameters: int | None = None
     parameter_bytes: int | None = None
     float32_matmul_precision: str | None = None

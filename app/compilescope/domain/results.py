@@ -60,6 +60,7 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
         "label": run.label,
         "config": run.config.to_json(),
         "workload": None if workload == common else workload,
+        "models": _models(run),
         "outcome": run.outcome,
         "error": _error(run),
         **story_json(run, measures),
@@ -129,6 +130,12 @@ def _workload(run: Run) -> dict[str, Any]:
             for row in (found.inputs if found else ())
         ],
     }
+
+
+def _models(run: Run) -> dict[str, Any] | None:
+    """How the eager and the compiled model were made."""
+    found = next((process.workload for process in run.processes if process.workload), None)
+    return {"made": found.copies, "reason": found.copies_reason} if found and found.copies else None
 
 
 def _error(run: Run) -> dict[str, Any] | None:

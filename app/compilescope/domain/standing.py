@@ -75,6 +75,8 @@ def standing(run: Run, verdict: Verdict | None) -> str:
         return ending(run)
     if verdict is None:
         return "judging"
+    if verdict.kind == "no_difference" and measure(run).speedup is None:
+        return "no speedup"
     if verdict.kind == "no_difference" and not is_settled(measure(run).speedup):
         return "too noisy"
     return _KINDS.get(verdict.kind, verdict.kind)

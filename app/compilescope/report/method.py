@@ -140,11 +140,12 @@ def _what_a_start_is(runs: Sequence[Run]) -> str:
 
 def _what_the_sides_are(runs: Sequence[Run]) -> str:
     copies = [process.workload.copies for run in runs for process in run.processes if process.workload]
-    if "shared" not in copies:
-        return "are separate copies of the model"
     if set(copies) == {"shared"}:
-        return "share one model, since it could be neither copied nor built twice"
-    return "are separate copies of the model, or share one that could be neither copied nor built twice"
+        return "share one model, since it could be neither loaded twice nor copied"
+    text = "are two models from two loads of the script" if "loaded_twice" in copies else "are copies of the model"
+    if {"loaded_twice", "copied"} <= set(copies):
+        text += ", or copies of one model"
+    return text + (", or share one that could be neither loaded twice nor copied" if "shared" in copies else "")
 
 
 def _what_a_call_is(measured: Sequence[Measures]) -> str:
