@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _STAGES = {
     "start": "starting Python",
     "load": "loading the script",
-    "eager": "eager first",
+    "eager": "calling eager",
     "compile": "compiling",
     "check": "checking results",
     "warm_up": "warming up",
