@@ -77,12 +77,15 @@ class Measurement:
     """How long and how surely to measure. Seconds, except `interval`, a half width relative to the speedup.
 
     `l2_flush`: whether a CUDA device's L2 cache is written over before each call, outside of the time.
+    `queued`: whether its blocks follow each other without a pause; None = the device's default. They never do where
+    the host does not run ahead of the device, or has to wait for it.
     """
 
     budget_s: float = 10.0
     interval: float = 0.01
     seed: int = 0
     l2_flush: bool = False
+    queued: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

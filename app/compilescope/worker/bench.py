@@ -318,7 +318,8 @@ class Bench:
         before = noise.look(self._device)
         self._emit(before)
         block = 0
-        clock = clock_for(self._device, l2_flush=self._job.measurement.l2_flush)
+        how = self._job.measurement
+        clock = clock_for(self._device, l2_flush=how.l2_flush, queue=how.queued)
         budget = self._job.measurement.budget_s / len(self._sizes)
         for shape, sizes in enumerate(self._sizes):
             if shape:
