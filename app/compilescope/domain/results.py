@@ -162,6 +162,8 @@ def _timing(measures: Measures) -> dict[str, Any]:
         "void_blocks": measures.void_blocks,
         "stopped_by": measures.stopped_by,
         "l2_flush": measures.l2_flush,
+        "queued": measures.queued,
+        "restored": measures.restored,
     }
 
 
