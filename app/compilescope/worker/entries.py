@@ -44,6 +44,26 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
+def random_streams() -> dict[str, Any]:
+    """Where the random streams stand that `seed_all` starts."""
+    streams: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
+    if numpy := sys.modules.get("numpy"):
+        streams["numpy"] = numpy.random.get_state()
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        streams["cuda"] = torch.cuda.get_rng_state_all()
+    return streams
+
+
+def set_random_streams(streams: Mapping[str, Any]) -> None:
+    """Let them go on from there."""
+    random.setstate(streams["python"])
+    torch.set_rng_state(streams["torch"])
+    if "numpy" in streams:
+        sys.modules["numpy"].random.set_state(streams["numpy"])
+    if "cuda" in streams:
+        torch.cuda.set_rng_state_all(streams["cuda"])
+
+
 def available(module: ModuleType, scan: Scan) -> list[Entry]:
     """The entries of the scan that the module bears out, and models that only running it could show."""
     listed = [entry for entry in scan.entries if _exists(module, entry)]

@@ -31,6 +31,12 @@ def load(script: str, arguments: Sequence[str]) -> ModuleType:
     return _import(name, path)
 
 
+def root_of(script: str) -> Path:
+    """The folder whose modules are the script's own: that of its outermost package, or else its own folder."""
+    path = Path(script).resolve()
+    return _package_root(path) or path.parent
+
+
 def _module_name(path: Path) -> tuple[str, list[Path]]:
     """The name to import the script by, and the folders that imports start from."""
     package = _package_root(path)

@@ -44,7 +44,7 @@ class Builder:
     def pair(self, model: nn.Module, *, rebuilds: bool) -> Pair:
         """A second model beside this one: copied, else built again, else the same one."""
         unwrapped = tuple(self.unwrapped)
-        if not _holds_compiled_functions(model):
+        if not holds_compiled_functions(model):
             twin = duplicate(model)
             if twin is not None:
                 return Pair(eager=model, compiled=twin, copies=DEEPCOPY, unwrapped=unwrapped)
@@ -100,7 +100,7 @@ def _is_compiled(module: nn.Module) -> bool:
     return type(module).__name__ == "OptimizedModule" and hasattr(module, "_orig_mod")
 
 
-def _holds_compiled_functions(model: nn.Module) -> bool:
+def holds_compiled_functions(model: nn.Module) -> bool:
     """A compiled bound method stays bound to the original when its module is copied."""
     return any(
         hasattr(value, "_torchdynamo_orig_callable") for module in model.modules() for value in vars(module).values()
