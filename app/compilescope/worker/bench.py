@@ -23,9 +23,11 @@ from compilescope.worker.entries import seed_all
 from compilescope.worker.errors import WorkerError
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.models import storage_bytes
+from compilescope.worker.instances import Instance
+from compilescope.worker.likeness import synchronise
 from compilescope.worker.pair import SHARED, Pair, Pairs
 from compilescope.worker.profiling import Profiler
-from compilescope.worker.proof import Proof, prove
+from compilescope.worker.proof import Proof, plain_sides, prove
 from compilescope.worker.steady import Steady
 from compilescope.worker.steps import Recipe, Side
 from compilescope.worker.timing import Plan, Timer
@@ -67,11 +69,11 @@ class Bench:
                 with first_use.timed("CUDA context", self._emit):
                     torch.zeros(1, device=self._device).item()
             setting.apply(self._workload)
-            self._pairs = Pairs(self._workload, self._device, self._seed)
+            self._pairs = Pairs(self._workload, device=self._device, seed=self._seed)
             self._sizes = setting.sizes_of(self._workload)
-            self._pair = self._pairs.first() if both else self._pairs.single()
+            self._pair = self._pairs.next_pair() or self._pairs.alone() if both else self._pairs.alone()
             self._pair.use_sizes(self._sizes[0])
-            self._inputs = self._pair.make_inputs()
+            self._inputs = self._pair.make_inputs(self._seed)
             # the script may compile functions itself; then only a stance makes a true eager side
             self._script_compiles = "torch._dynamo" in sys.modules
             self._tell_workload(is_pair=both)
@@ -115,13 +117,13 @@ class Bench:
         self._emit(
             WorkloadReady(
                 entries=tuple(self._pairs.entries),
-                entry=self._pairs.entry,
+                entry=self._pairs.entry.name,
                 phase=self._workload.phase,
                 precision=self._workload.precision,
                 device=str(self._device),
                 inputs=self._pair.eager.source.describe(self._inputs[EAGER]),
                 copies=self._pair.copies if is_pair else None,
-                copies_reason=self._pair.reason if is_pair else None,
+                copies_reason=(self._pair.reason or None) if is_pair else None,
                 parameters=sum(parameter.numel() for parameter in model.parameters()),
                 parameter_bytes=storage_bytes(iter(model.parameters())),
                 float32_matmul_precision=environment.attempt(torch.get_float32_matmul_precision, None),
@@ -174,7 +176,7 @@ class Bench:
         """An uncompiled side; by name, also of the model that is to be compiled."""
         instance = self._pair.eager if name == EAGER else self._pair.compiled
         side = Side(name, instance.model, instance.model, self._recipe(instance))
-        side.belong_to(instance)
+        _belongs(side, instance)
         side.stance = STANCE if self._script_compiles else None
         return side
 
@@ -185,10 +187,10 @@ class Bench:
         if self._job.task == "calibrate":
             return self._eager_side(COMPILED)
         side = compiling.compiled_side(instance.model, self._config, recipe)
-        side.belong_to(instance)
+        _belongs(side, instance)
         return side
 
-    def _recipe(self, instance: Any) -> Recipe:
+    def _recipe(self, instance: Instance) -> Recipe:
         return Recipe.of(self._workload, self._device, instance.module)
 
     def _first_call(self, name: str, call: Call) -> Outcome:
@@ -345,7 +347,7 @@ class Bench:
         if self._job.task != "run" or self._pair.copies == SHARED:
             return True
         proof = self._proof()
-        if not proof.is_alike and (pair := self._pairs.next_pair()) is not None:
+        if not proof.is_alike and (pair := self._pairs.next_pair(proof.detail)) is not None:
             self._use(pair, proof)
             proof = self._proof()
         if not proof.is_alike:
@@ -360,10 +362,13 @@ class Bench:
         return proof.is_alike
 
     def _proof(self) -> Proof:
+        pair = self._pair
+        # what compiled calls have left is theirs by rounding
+        synchronise(pair.eager.roots(), pair.compiled.roots(), pair.eager.follows)
         with self._paused():
-            plain = self._eager_side(COMPILED)
-            plain.optimizer, plain.scaler = self._compiled.optimizer, self._compiled.scaler
-            return prove(self._steady[EAGER], Steady(side=plain, inputs=self._steady[COMPILED].inputs, seed=self._seed))
+            eager, plain = plain_sides(pair, self._recipe(pair.eager))
+            inputs = {side.name: side.take(self._inputs[side.name]) for side in (eager, plain)}
+            return prove(eager, plain, inputs, seed=self._seed)
 
     def _use(self, pair: Pair, proof: Proof) -> None:
         """Go on with two models that were built another way; what they compile is told already."""
@@ -425,6 +430,11 @@ class Bench:
             yield
         finally:
             self._capture.resume()
+
+
+def _belongs(side: Side, instance: Instance) -> None:
+    """A side's calls find the modules of its own load, and what they may change is that load's."""
+    side.own, side.home, side.follows = instance.globals(), instance.at_home, instance.follows
 
 
 def _recompiling(compiles: int, *, reached_limit: bool) -> Warning:
