@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -30,15 +31,16 @@ from compilescope.worker.steps import Recipe, Side
 
 # an estimate nearer to 1 is taken for the machine's own unrest, whatever its interval says
 TOLERATED = 0.03
-# a round: at most so long, in so many pairs of blocks; the second round checks what the first one found
-ROUND_S, FEWEST_PAIRS, MOST_PAIRS = 0.2, 3, 10
-SECOND_ROUND = 2.5
-BLOCK_S = 0.004
-LONG_CALL_S = 0.05
+# a round: about so long, in so many pairs of blocks; doubled until the interval is settled or it takes too long
+ROUND_S, MOST_PAIRS, BLOCK_S, ENOUGH_S = 0.15, 16, 0.002, 1.0
+# fewer say nothing on a busy machine; of long calls, as few as give an interval
+FEWEST_PAIRS, FEWEST_SLOW, LONG_CALL_S = 7, 3, 0.05
+# an interval that is wider and reaches over 1 says nothing
+UNSETTLED = 0.1
 # a second call before the timing, and copies of the parameters, where they cost little
 SLOW_CALL_S, MOST_PARAMETER_BYTES = 1.0, 64 * 2**20
-# eager may differ from eager by so much less than from the other model, by chance
-OWN_SPREAD = 4.0
+# calls of eager to see how it differs from itself, which may by chance be so much less than from the other model
+REPEATS, OWN_SPREAD = 2, 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +129,7 @@ class _Trial:
         self.side = side
         self._seed = seed
         self._step = side.bound(inputs)
-        self._took = 0.0
+        self._took = math.inf
         self._undo: Undo | None = None
         # of large models parameters are watched only: that a call changes one is rare, and told by nobody else's copy
         size = storage_bytes(parameters_and_buffers(side.model))
@@ -155,7 +157,7 @@ class _Trial:
             began = perf_counter()
             output = self._one()
             self.side.synchronize()
-            self._took = perf_counter() - began
+            self._took = min(self._took, perf_counter() - began)
             result = {"output": output}
             if self.side.recipe.training:
                 result |= {"loss": self.side.last_loss, "gradients": self.side.gradients()}
@@ -211,31 +213,62 @@ def _same_outputs(eager: _Trial, plain: _Trial) -> bool | None:
             return True
         eager.again()
         plain.again()
-    again = eager.call()
-    eager.again()
-    own, other = _distance(one, again), _distance(one, two)
+    repeats = []
+    for _ in range(REPEATS):
+        repeats.append(eager.call())
+        eager.again()
+    own = max(_distance(first, second) for first, second in itertools.combinations((one, *repeats), 2))
+    other = _distance(one, two)
     return None if own > 0 and other <= OWN_SPREAD * own else False
 
 
 def _same_time(eager: _Trial, plain: _Trial) -> tuple[Interval | None, bool]:
-    """The ratio of their times, and whether it may be 1: only what two rounds in a row deny is denied."""
+    """The ratio of their times, and whether it may be 1: only what two series deny is denied, so that a busy machine
+    gives no false alarm."""
     per_call = max(eager.prepare(), plain.prepare())
     clock = clock_for(eager.side.recipe.device, l2_flush=False)
     calls = max(1, math.ceil(BLOCK_S / max(per_call, 1e-6)))
-    pairs = max(FEWEST_PAIRS, min(MOST_PAIRS, int(ROUND_S / (2 * max(per_call, BLOCK_S)))))
-    interval = None
-    for count in (pairs, math.ceil(SECOND_ROUND * pairs)):
-        series: tuple[list[float], list[float]] = ([], [])
-        for index in range(count):
-            order = (0, 1) if index % 2 == 0 else (1, 0)
-            for place in order:
-                series[place].append((eager, plain)[place].time(clock, calls))
-        if not all(value > 0 for row in series for value in row):
-            return None, True
-        interval = quick_interval(Pairs(eager=series[0], compiled=series[1], clock=clock.name))
-        if interval is None or abs(interval.value - 1) <= TOLERATED or interval.contains(1.0):
+    fewest = FEWEST_PAIRS if per_call < LONG_CALL_S else FEWEST_SLOW
+    more = max(fewest, min(MOST_PAIRS, int(ROUND_S / (2 * max(per_call, BLOCK_S)))))
+    series = _Series(eager, plain, clock, calls)
+    began, is_denied = perf_counter(), False
+    while True:
+        series.extend(more)
+        interval = quick_interval(series.pairs)
+        if interval is None or abs(interval.value - 1) <= TOLERATED:
             return interval, True
-    return interval, False
+        if not interval.contains(1.0):
+            if is_denied:
+                return interval, False
+            # once more, of which nothing has been seen yet
+            is_denied, began, series = True, perf_counter(), _Series(eager, plain, clock, calls)
+        elif interval.half_width <= UNSETTLED or perf_counter() - began > ENOUGH_S:
+            return interval, True
+        else:
+            more *= 2
+
+
+class _Series:
+    """Neighbouring blocks of both."""
+
+    def __init__(self, eager: _Trial, plain: _Trial, clock: Clock, calls: int) -> None:
+        self._trials = (eager, plain)
+        self._clock = clock
+        self._calls = calls
+        self._seconds: tuple[list[float], list[float]] = ([], [])
+
+    def extend(self, count: int) -> None:
+        for index in range(count):
+            blocks = [0.0, 0.0]
+            for place in (0, 1) if index % 2 == 0 else (1, 0):
+                blocks[place] = self._trials[place].time(self._clock, self._calls)
+            if all(block > 0 for block in blocks):
+                for row, block in zip(self._seconds, blocks, strict=True):
+                    row.append(block)
+
+    @property
+    def pairs(self) -> Pairs:
+        return Pairs(eager=self._seconds[0], compiled=self._seconds[1], clock=self._clock.name)
 
 
 def _held(value: Any) -> list[tuple[str, Any]]:
