@@ -81,11 +81,19 @@ def argument_names(model: nn.Module) -> list[str]:
 def duplicate(inputs: Inputs) -> Inputs:
     """A copy that shares no memory, with strides, aliases and dynamo's marks as they are."""
     try:
-        args, kwargs = copy.deepcopy(inputs.tree)
+        args, kwargs = copy.deepcopy(inputs.tree, _copies_of_jagged(inputs))
     except (RuntimeError, TypeError, NotImplementedError):
         # deepcopy refuses tensors with a history and objects that hold locks
         args, kwargs = mapped(inputs.tree, _copied)
     return Inputs(args=args, kwargs=kwargs)
+
+
+def _copies_of_jagged(inputs: Inputs) -> dict[int, Any]:
+    """A deep copy of a jagged tensor has the old one's symbolic size beside new offsets, and its backward fails."""
+    if torch.is_inference_mode_enabled():
+        return {}  # which has no backward, and where such a tensor cannot be detached
+    tensors = [leaf for _, leaf in leaves(inputs.tree, "") if isinstance(leaf, torch.Tensor) and leaf.is_nested]
+    return {id(tensor): _copied(tensor) for tensor in tensors}
 
 
 def _copied(tensor: torch.Tensor) -> torch.Tensor:
@@ -171,7 +179,9 @@ def signature(inputs: Inputs) -> tuple[object, ...]:
     rows: list[object] = []
     for path, leaf in leaves(inputs.tree, ""):
         if isinstance(leaf, torch.Tensor):
-            rows.append((path, tuple(leaf.shape), str(leaf.dtype)))
+            # strided nested tensors have no shape, and jagged ones a symbol that is another one each time
+            shape = None if leaf.is_nested else tuple(leaf.shape)
+            rows.append((path, shape, str(leaf.dtype)))
         elif isinstance(leaf, (bool, int, str, type(None))):
             rows.append((path, leaf))
     return tuple(rows)

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from compilescope.worker.environment import attempt
 from compilescope.worker.inputs import leaves
+from compilescope.worker.reach import storage_key
 
 
 def differences(expected: dict[str, Any], actual: dict[str, Any]) -> Iterator[str]:
@@ -40,10 +40,10 @@ def _strides(tensor: torch.Tensor) -> list[int]:
 
 def _sharing(tensors: dict[str, torch.Tensor]) -> dict[str, str]:
     """For each tensor, the first one that lies in the same memory; itself where it is the first."""
-    first: dict[int, str] = {}
+    first: dict[object, str] = {}
     found = {}
     for path, tensor in tensors.items():
-        address = attempt(tensor.untyped_storage().data_ptr, 0)
+        address = storage_key(tensor)
         found[path] = first.setdefault(address, path) if address else path
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import torch
 from torch import nn
 
 from compilescope.worker.entries import seed_all
+from compilescope.worker.reach import inner_tensors
 
 DEEPCOPY, REBUILT, SHARED = "deepcopy", "rebuilt", "shared"
 
@@ -135,13 +137,12 @@ def put_back(kept: Iterable[torch.Tensor], tensors: Iterable[torch.Tensor]) -> N
             mine.copy_(theirs)
 
 
-def storage_bytes(tensors: Iterator[torch.Tensor]) -> int:
-    """Memory that tensors hold, shared storage counted once."""
-    seen: dict[int, int] = {}
+def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:
+    """Memory that tensors hold, shared storage counted once; of a wrapper, what is inside."""
+    seen: dict[object, int] = {}
     for tensor in tensors:
-        try:
-            storage = tensor.untyped_storage()
-        except (NotImplementedError, RuntimeError):
-            continue
-        seen[storage.data_ptr()] = storage.nbytes()
+        for part in inner_tensors(tensor):
+            with contextlib.suppress(Exception):  # sparse ones, or of a class that keeps its values elsewhere
+                storage = part.untyped_storage()
+                seen[part.device, storage.data_ptr()] = storage.nbytes()
     return sum(seen.values())

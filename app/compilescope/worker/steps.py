@@ -76,6 +76,9 @@ class Side:
         self.scaler: torch.amp.GradScaler | None = None
         self.last_loss: torch.Tensor | None = None
         self.stance: str | None = None
+        # of the load of the script that the model is of: its modules' global names, and what puts its modules in place
+        self.own: dict[str, dict[str, Any]] = {}
+        self.home: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
         # device memory that its calls reach, once that was watched
         self.peak_bytes: int | None = None
         if recipe.training:
@@ -99,11 +102,18 @@ class Side:
     def ready(self) -> Iterator[None]:
         """Around calls: the grad mode of the phase, and true eager where the script compiles by itself."""
         with contextlib.ExitStack() as stack:
+            stack.enter_context(self.home())
             if self.stance:
                 stack.enter_context(torch.compiler.set_stance(self.stance))
             if not self.recipe.training:
                 stack.enter_context(self.recipe.without_gradients())
             yield
+
+    def roots(self, inputs: Inputs | None) -> dict[str, Any]:
+        """All that its calls may reach, by name."""
+        roots: dict[str, Any] = {"model": self.model, "globals": self.own}
+        named = {"inputs": inputs.tree if inputs else None, "optimizer": self.optimizer, "scaler": self.scaler}
+        return roots | {name: value for name, value in named.items() if value is not None}
 
     def take(self, inputs: Inputs) -> Inputs:
         """Inputs of this side's own, made in the mode of its calls.

@@ -55,6 +55,9 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._known.get(key) or self._known.get((name, shapes[:-1])) or Work()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if types:
+            # a tensor class with operators of its own, which come here again on the plain tensors inside it
+            return NotImplemented
         kwargs = kwargs or {}
         packet = getattr(func, "_overloadpacket", None)
         if packet is not None and packet not in flop_registry and func is not torch.ops.prim.device.default:
