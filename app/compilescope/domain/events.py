@@ -444,8 +444,9 @@ class Memory(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Numerics(Event):
-    """One comparison. `subject`: outputs, inputs, loss, gradients. `verdict`: match, differ, nondeterministic,
-    not_checked."""
+    """One comparison. `subject`: outputs, inputs, buffers, state (attributes and globals), loss, gradients, input
+    gradients, update (of the optimizer). `verdict`: match, differ, nondeterministic, not_checked. `shape`: the size of
+    a sweep that it is of; None for the first."""
 
     type: ClassVar[str] = "numerics"
     subject: str = "outputs"
@@ -454,6 +455,7 @@ class Numerics(Event):
     max_abs_error: float | None = None
     reference_ratio: float | None = None
     detail: str = ""
+    shape: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,11 +17,12 @@ from compilescope.domain.workload import Job, Workload
 from compilescope.worker import compiling, environment, first_use, memory, noise, provenance, setting
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
-from compilescope.worker.check import SLOW_CALL_S, Checker
+from compilescope.worker.check import SLOW_CALL_S, Call, Checker, Outcome, outcome
 from compilescope.worker.clocks import clock_for
+from compilescope.worker.effects import Before
 from compilescope.worker.entries import choose, seed_all
 from compilescope.worker.errors import WorkerError
-from compilescope.worker.inputs import Source, duplicate
+from compilescope.worker.inputs import Inputs, Source, duplicate
 from compilescope.worker.loader import load
 from compilescope.worker.models import SHARED, Builder, Pair, has_lazy_parameters, storage_bytes
 from compilescope.worker.profiling import Profiler
@@ -49,6 +50,9 @@ class Bench:
         self._stage_of = stage_of
         self._capture = Capture(channel.emit, channel.clock, job.trace)
         self._device = setting.choose_device(self._workload.device)
+        self._eager: Side
+        self._first: Call
+        self._outcomes: dict[str, Outcome] = {}
 
     def load(self) -> None:
         """Import the script, build its model and inputs, and tell what was taken."""
@@ -81,7 +85,9 @@ class Bench:
             self._call_eager()
             self._compile()
             with self._stage_of("check"):
-                self._checker = Checker(self._eager, self._compiled, self._source, seed=self._seed)
+                self._checker = Checker(self._eager, self._compiled, self._make_inputs, seed=self._seed)
+                self._checker.begin(self._first, self._outcomes)
+                self._first, self._outcomes = Call(inputs={}, seed=0), {}
                 self._checker.run(self._inputs)
             with self._stage_of("warm_up"):
                 self._warm_up()
@@ -92,6 +98,10 @@ class Bench:
                     self._profile()
         finally:
             self._capture.finish()
+
+    def _make_inputs(self) -> dict[str, Inputs]:
+        inputs = self._source.make()
+        return {"eager": inputs, "compiled": inputs}
 
     def _second_model(self, builder: Builder, model: Any, *, rebuilds: bool) -> Pair:
         if has_lazy_parameters(model):
@@ -137,6 +147,8 @@ class Bench:
 
     def _call_eager(self) -> None:
         with self._stage_of("eager"):
+            self._first = Call(inputs={"eager": self._inputs, "compiled": self._inputs}, seed=self._seed)
+            self._outcomes = {}
             self._eager = Side("eager", self._pair.eager, self._pair.eager, self._work)
             self._eager.stance = STANCE if self._script_compiles else None
             self._first_call(self._eager)
@@ -173,12 +185,15 @@ class Bench:
 
     def _first_call(self, side: Side) -> None:
         inputs = side.take(self._inputs)
-        step = side.bound(inputs)
+        outputs: list[Any] = []
+        bound = side.bound(inputs)
+        self._first.before[side.name] = Before(side, inputs)
         seed_all(self._seed)
         # what is in use now is foreign: the other model, the script's tensors, the libraries' workspaces
         self._foreign_bytes = memory.all_but(side, inputs)
         watch = memory.Watch(side=side, when="first_call", foreign_bytes=self._foreign_bytes)
-        first, peak = watch.over(lambda: self._timed_call(side, step))
+        first, peak = watch.over(lambda: self._timed_call(side, lambda: outputs.append(bound())))
+        self._outcomes[side.name] = outcome(side, inputs, outputs[0])
         self._emit(first)
         self._emit(peak)
 
@@ -208,7 +223,7 @@ class Bench:
         if (compiles := self._warm_up_compiled()) > MOST_LATE_COMPILES:
             self._emit(_recompiling(compiles))
         # foreign is what was there before the compiled side's first call; what its CUDA graphs keep since is its own
-        checked = sum(memory.holding(call.inputs) for call in self._checker.kept)
+        checked = sum(memory.holding(inputs) for call in self._checker.kept for inputs in call.inputs.values())
         foreign = self._foreign_bytes + memory.holding(self._fixed["eager"]) + checked
         self._emit(self._steady_memory(self._compiled, foreign))
 
@@ -268,7 +283,7 @@ class Bench:
         self._fixed = {side.name: side.take(self._inputs) for side in (self._eager, self._compiled)}
         for side in (self._eager, self._compiled):
             self._emit(self._timed_call(side, side.bound(self._fixed[side.name]), shape))
-        self._checker.add(self._source.make())
+        self._checker.add(self._make_inputs(), shape)
         self._warm_up_compiled()
 
     def _profile(self) -> None:

@@ -57,7 +57,8 @@ class Side:
     """One model with what it needs to run: eager or compiled.
 
     `call` may be the compiled wrapper of `model`; the state is the model's. `compile_step`: makes the whole training
-    step the thing that is compiled.
+    step the thing that is compiled. `own`: the globals of its script's modules, by name; `home`: makes those modules
+    the ones that Python finds; `follows`: the classes of theirs.
     """
 
     def __init__(
@@ -76,6 +77,9 @@ class Side:
         self.scaler: torch.amp.GradScaler | None = None
         self.last_loss: torch.Tensor | None = None
         self.stance: str | None = None
+        self.own: dict[str, dict[str, Any]] = {}
+        self.home: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+        self.follows: Callable[[type], bool] | None = None
         # device memory that its calls reach, once that was watched
         self.peak_bytes: int | None = None
         if recipe.training:
@@ -93,12 +97,13 @@ class Side:
         # an optimizer of some of the parameters would let the gradients of the others add up from step to step
         groups = getattr(self.optimizer, "param_groups", None) or []
         taken = {id(parameter) for group in groups for parameter in group["params"]}
-        self._left_out = [parameter for parameter in parameters if taken and id(parameter) not in taken]
+        self._left_out = [parameter for parameter in parameters if id(parameter) not in taken]
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
-        """Around calls: the grad mode of the phase, and true eager where the script compiles by itself."""
+        """Around calls: its own modules, the grad mode of the phase, true eager where the script compiles itself."""
         with contextlib.ExitStack() as stack:
+            stack.enter_context(self.home())
             if self.stance:
                 stack.enter_context(torch.compiler.set_stance(self.stance))
             if not self.recipe.training:
@@ -137,6 +142,21 @@ class Side:
         output, self.last_loss = self._train(*inputs.args, **inputs.kwargs)
         return output
 
+    def roots(self, inputs: Inputs | None = None) -> dict[str, Any]:
+        """All that a call can change, by name, for `State`."""
+        found = {"model": self.model, "globals": self.own, "optimizer": self.optimizer, "scaler": self.scaler}
+        return {**found, "inputs": inputs.tree} if inputs is not None else found
+
+    def twin(self, recipe: Recipe | None = None) -> Side:
+        """Another side of the same model, uncompiled, with an optimizer of its own."""
+        other = Side(self.name, self.model, self.model, recipe or self.recipe)
+        return other.takes_place_of(self)
+
+    def takes_place_of(self, side: Side) -> Side:
+        """Runs where another side runs."""
+        self.stance, self.own, self.home, self.follows = side.stance, side.own, side.home, side.follows
+        return self
+
     def gradients(self) -> dict[str, torch.Tensor | None]:
         """The gradients that the last step left."""
         return {name: parameter.grad for name, parameter in self.model.named_parameters()}
@@ -155,6 +175,11 @@ class Side:
     def synchronize(self) -> None:
         if self.recipe.device.type == "cuda":
             torch.cuda.synchronize(self.recipe.device)
+
+    def input_gradients(self, inputs: Inputs) -> dict[str, torch.Tensor | None]:
+        """Those of the inputs that ask for one."""
+        tensors = [(path, leaf) for path, leaf in leaves(inputs.tree, "") if isinstance(leaf, torch.Tensor)]
+        return {path: leaf.grad for path, leaf in tensors if leaf.requires_grad and leaf.is_leaf}
 
     def release(self) -> None:
         """Let go of gradients, so that the other side's memory can be told alone."""
