@@ -11,8 +11,8 @@ from compilescope.worker.allowance import Allowance, allowance
 from compilescope.worker.steps import Recipe, mean_square
 
 TEN_BITS = 10
-FP32 = Allowance(name="fp32", floor=1e-4, factor=2.0, share=1e-4, stray=1e-2)
-TF32 = Allowance(name="TF32", floor=1e-3, factor=3.0, share=1e-2, stray=0.1)
+FP32 = Allowance(name="fp32", eps=2**-23, floor=1e-4, factor=2.0, share=1e-4, stray=1e-2)
+TF32 = Allowance(name="TF32", eps=2**-10, floor=1e-3, factor=3.0, share=1e-2, stray=0.1)
 
 
 def rounded(tensor: torch.Tensor, bits: int = TEN_BITS) -> torch.Tensor:

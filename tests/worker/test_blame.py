@@ -8,8 +8,9 @@ from compilescope.domain.config import Config
 from compilescope.domain.events import Failure, FirstCall, GraphBreak
 
 if TYPE_CHECKING:
-    from compilescope.domain.events import RunError
     from conftest import Told, Worker
+
+    from compilescope.domain.events import RunError
 
 EAGER = Config(backend="eager")
 
@@ -32,7 +33,8 @@ BODY = (
     "        return energy, torch.autograd.grad(energy, x)[0]\n"
 )
 GRADIENTS_ON = "        with torch.enable_grad():\n" + "".join(
-    f"    {line}\n" for line in BODY.replace("self.lin(x)", "torch.nn.functional.linear(x, self.lin.weight)").splitlines()
+    f"    {line}\n"
+    for line in BODY.replace("self.lin(x)", "torch.nn.functional.linear(x, self.lin.weight)").splitlines()
 )
 
 

@@ -55,12 +55,15 @@ class Model(nn.Module):
     def forward(self, x):
         return x + 1
 """
-FAILS = """
+FAILS = (
+    """
 from torch._dynamo import register_backend
 @register_backend(name="fails")
 def fails(graph, inputs):
     raise RuntimeError("no code for this")
-""" + PLAIN
+"""
+    + PLAIN
+)
 
 
 def entered(model: str, backend: str = "eager", *, suppress: bool = False) -> str:

@@ -40,7 +40,9 @@ def test_that_a_run_describes_the_workload(compiled_run: Told) -> None:
 
 def test_that_a_model_of_which_only_one_can_be_is_shared_and_said_to_be(worker: Worker) -> None:
     source = (
-        "import threading\nimport torch\nfrom torch import nn\nmade = []\n"
+        # what the whole process holds, a second load finds too
+        "import sys\nimport threading\nimport torch\nfrom torch import nn\n"
+        "made = sys.__dict__.setdefault('made', [])\n"
         "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        assert not made, 'only one'\n        made.append(self)\n        self.lock = threading.Lock()\n"
         "    def forward(self, x):\n        return x + 1\n"

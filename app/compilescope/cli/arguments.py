@@ -163,7 +163,10 @@ def _add_workload(parser: Parser) -> None:
     )
     group.add_argument("--train-mode", action="store_true", help="inference with the module in training mode")
     group.add_argument(
-        "--grad-mode", choices=GRAD_MODES, default="inference_mode", help="how inference is called: without gradients by one of two ways, or with them"
+        "--grad-mode",
+        choices=GRAD_MODES,
+        default="inference_mode",
+        help="how inference is called: without gradients by one of two ways, or with them",
     )
     group.add_argument("--threads", metavar="NUMBER", type=_count, help="threads on the CPU; default: torch's choice")
     group.add_argument(

@@ -354,6 +354,15 @@ class Samples(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Entered(Event):
+    """How often so many calls of the compiled side entered compiled code; counted in calls that nobody timed."""
+
+    type: ClassVar[str] = "entered"
+    calls: int = 1
+    entries: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Void(Event):
     """A timed block does not count. `reason`: a sentence."""
 
@@ -453,8 +462,9 @@ class Memory(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Numerics(Event):
-    """One comparison. `subject`: outputs, inputs, loss, gradients. `verdict`: match, differ, nondeterministic,
-    not_checked."""
+    """One comparison. `subject`: outputs, inputs, buffers, state (attributes and globals), loss, gradients, input
+    gradients, update (of the optimizer). `verdict`: match, differ, nondeterministic, not_checked. `shape`: the size of
+    a sweep that it is of; None for the first."""
 
     type: ClassVar[str] = "numerics"
     subject: str = "outputs"
@@ -463,6 +473,7 @@ class Numerics(Event):
     max_abs_error: float | None = None
     reference_ratio: float | None = None
     detail: str = ""
+    shape: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

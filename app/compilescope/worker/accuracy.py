@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,15 +47,26 @@ class Norm:
 
 
 def accuracy(
-    reference: Any, eagers: Sequence[Any], compiled: Any, limits: Allowance, *, common: bool = False
+    reference: Any,
+    eagers: Sequence[Any],
+    compiled: Any,
+    limits: Allowance,
+    *,
+    common: bool = False,
+    rows: Mapping[str, torch.Tensor] | None = None,
 ) -> Accuracy | None:
     """The errors of the part that is farthest beyond its limits; None where not every part has a reference.
 
-    `eagers`: the same call made more than once, so that what eager varies by is allowed. `common`: one scale for all
-    parts, as for gradients: one that is nearly zero errs by the size of the others.
+    `eagers`: the same call made more than once, also with its numbers moved by a rounding, so that what eager varies by
+    is allowed. `common`: one scale for all parts, as for gradients: one that is nearly zero errs by the size of the
+    others. `rows`: of some parts, which rows count.
     """
-    truth = _numbers_in(reference)
-    others = [_numbers_in(value) for value in (*eagers, compiled)]
+    truth = numbers_in(reference)
+    others = [numbers_in(value) for value in (*eagers, compiled)]
+    if rows:
+        truth, *others = [
+            {path: _some(value, rows.get(path)) for path, value in row.items()} for row in (truth, *others)
+        ]
     # a part that is the same on both sides needs no reference
     floats = {
         path: value
@@ -65,12 +76,25 @@ def accuracy(
     if not floats or not all(_is_reference(truth.get(path), value) for path, value in floats.items()):
         return None
     scale = _norm_of_all([truth[path] for path in floats]) if common else None
-    rows = [_part(path, truth[path], [other.get(path) for other in others], limits, scale) for path in floats]
-    known = [row for row in rows if row is not None]
-    return max(known, key=lambda row: row.excess) if len(known) == len(rows) else None
+    found = [_part(path, truth[path], [other.get(path) for other in others], limits, scale) for path in floats]
+    known = [row for row in found if row is not None]
+    return max(known, key=lambda row: row.excess) if len(known) == len(found) else None
 
 
-def _numbers_in(value: Any) -> dict[str, Any]:
+def _some(value: Any, chosen: torch.Tensor | None) -> Any:
+    if chosen is None or not isinstance(value, torch.Tensor):
+        return value
+    rows = in_rows(value)
+    return rows[chosen.to(rows.device)] if len(rows) == len(chosen) else value
+
+
+def in_rows(value: torch.Tensor) -> torch.Tensor:
+    """The vectors along the last axis; of a vector, its elements."""
+    value = as_real(value)
+    return value.reshape(-1, value.shape[-1] if value.dim() > 1 else 1)
+
+
+def numbers_in(value: Any) -> dict[str, Any]:
     """The parts by path, Python's own numbers as tensors."""
     return {
         path: torch.tensor(part, dtype=torch.complex128 if isinstance(part, complex) else torch.float64)
@@ -92,7 +116,7 @@ def _is_reference(exact: Any, value: torch.Tensor) -> bool:
     return (
         isinstance(exact, torch.Tensor)
         and exact.shape == value.shape
-        and exact.dtype in (torch.float64, torch.complex128)
+        and (exact.dtype in (torch.float64, torch.complex128) or exact.itemsize > value.itemsize)
     )
 
 
@@ -110,16 +134,16 @@ def _part(path: str, exact: Any, values: Sequence[Any], limits: Allowance, scale
     single += limits.PEAK * limits.floor * size
     return Accuracy(
         path=path,
-        eager=_most(eager).rms,
+        eager=errors[0].rms,
         compiled=compiled.rms,
         excess=max(_share(compiled.rms, whole), _share(compiled.peak, single)),
-        eager_share=_share(_most(eager).rms, size),
+        eager_share=_share(errors[0].rms, size),
     )
 
 
 def apart(expected: Any, actual: Any, *, common: bool = False) -> Norm:
     """How far two results are apart, as shares of the values' root mean square, of the worst part."""
-    mine, theirs = _numbers_in(expected), _numbers_in(actual)
+    mine, theirs = numbers_in(expected), numbers_in(actual)
     pairs = [(one, theirs.get(path)) for path, one in mine.items() if _is_float(one)]
     scale = _norm_of_all([one for one, _ in pairs]) if common else None
     found = [Norm()]
@@ -153,6 +177,11 @@ def _gap(value: torch.Tensor, exact: torch.Tensor | None = None) -> Norm:
         total += float(gap.dot(gap))
         peak = max(peak, largest)
     return Norm(rms=math.sqrt(total / max(value.numel(), 1)), peak=peak)
+
+
+def size_of_all(value: Any) -> float:
+    """The root mean square of all numbers with a fraction."""
+    return _norm_of_all([part for part in numbers_in(value).values() if _is_float(part)])
 
 
 def _norm_of_all(values: Sequence[torch.Tensor]) -> float:

@@ -22,13 +22,14 @@ _FIRST_WITH_TF32 = 8
 class Allowance:
     """Limits, as shares of the root mean square of the values.
 
-    `floor`: below it no error counts. `factor`: how many times eager's own error the compiled one may be.
-    `share`: how far the two may be apart where no reference tells eager's error. `stray`: an eager error beyond it
-    says more about the model, or the reference, than about rounding. Single elements may err by `PEAK` times as much
-    as the whole.
+    `eps`: from one to the next number. `floor`: below it no error counts. `factor`: how many times eager's own error
+    the compiled one may be. `share`: how far the two may be apart where no reference tells eager's error. `stray`: an
+    eager error beyond it says more about the model, or the reference, than about rounding. Single elements may err by
+    `PEAK` times as much as the whole.
     """
 
     name: str
+    eps: float
     floor: float
     factor: float
     share: float
@@ -36,16 +37,21 @@ class Allowance:
 
     PEAK = 10.0
 
+    @property
+    def is_half(self) -> bool:
+        return self.name in ("fp16", "bf16")
+
     def factor_for(self, elements: int) -> float:
         """Of few elements, eager's error may be small by luck; these factors are torch._dynamo.utils.same's."""
         return 10.0 if elements <= _FEW else 8.0 if elements <= _SMALL else self.factor
 
 
 _TABLE = {
-    "fp32": Allowance(name="fp32", floor=1e-4, factor=2.0, share=1e-4, stray=1e-2),
-    "tf32": Allowance(name="TF32", floor=1e-3, factor=3.0, share=1e-2, stray=0.1),
-    "fp16": Allowance(name="fp16", floor=1e-3, factor=3.0, share=2e-2, stray=0.2),
-    "bf16": Allowance(name="bf16", floor=1e-3, factor=3.0, share=5e-2, stray=0.5),
+    "fp64": Allowance(name="fp64", eps=2**-52, floor=1e-10, factor=2.0, share=1e-9, stray=1e-2),
+    "fp32": Allowance(name="fp32", eps=2**-23, floor=1e-4, factor=2.0, share=1e-4, stray=1e-2),
+    "tf32": Allowance(name="TF32", eps=2**-10, floor=1e-3, factor=3.0, share=1e-2, stray=0.1),
+    "fp16": Allowance(name="fp16", eps=2**-10, floor=1e-3, factor=3.0, share=2e-2, stray=0.2),
+    "bf16": Allowance(name="bf16", eps=2**-7, floor=1e-3, factor=3.0, share=5e-2, stray=0.5),
 }
 
 
@@ -84,6 +90,9 @@ def _coarsest(recipe: Recipe, model: nn.Module, computed: Iterable[torch.dtype])
         return "bf16"
     if recipe.precision == "fp16" or torch.float16 in types:
         return "fp16"
+    floats = {dtype for dtype in types if dtype.is_floating_point}
+    if floats == {torch.float64}:
+        return "fp64"
     return "tf32" if _uses_tf32(recipe.device, model) else "fp32"
 
 

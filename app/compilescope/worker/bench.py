@@ -16,15 +16,15 @@ from compilescope.domain.workload import Job, Workload
 from compilescope.worker import blame, compiling, environment, first_use, memory, noise, provenance, setting, steady
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
-from compilescope.worker.check import SLOW_CALL_S, Call, Checker, Outcome, outcome_of
+from compilescope.worker.check import SLOW_CALL_S, Call, Checker, Outcome, outcome
 from compilescope.worker.clocks import clock_for
+from compilescope.worker.effects import Before
 from compilescope.worker.entered import Entries
 from compilescope.worker.entries import seed_all
 from compilescope.worker.errors import WorkerError
-from compilescope.worker.inputs import Inputs
-from compilescope.worker.models import storage_bytes
 from compilescope.worker.instances import Instance
 from compilescope.worker.likeness import synchronise
+from compilescope.worker.models import storage_bytes
 from compilescope.worker.pair import SHARED, Pair, Pairs
 from compilescope.worker.profiling import Profiler
 from compilescope.worker.proof import Proof, plain_sides, prove
@@ -87,7 +87,8 @@ class Bench:
                     self._eager, self._compiled, self._pair.make_inputs, seed=self._seed, first=self._first
                 )
                 self._checker.begin(call, first)
-                self._checker.run(self._inputs)
+                del call, first  # with what they hold, unless it is wanted for a second look
+                self._checker.run(self._inputs[EAGER])
             with self._stage_of("warm_up"):
                 self._warm_up()
             with self._stage_of("measure"):
@@ -200,6 +201,7 @@ class Bench:
             side = self._sides[name] = self._eager_side() if name == EAGER else self._compiled_side()
             inputs = side.take(call.inputs[name])
             step = side.bound(inputs)
+            call.before[name] = Before(side, inputs)
             seed_all(call.seed)
             # what is in use now is foreign: the other model, the script's tensors, the libraries' workspaces
             foreign = memory.all_but(side, inputs)
@@ -214,9 +216,9 @@ class Bench:
                 raise
             self._emit(told)
             self._emit(peak)
-            outcome = outcome_of(side, output, inputs)
+            left = outcome(side, inputs, output)
         side.release()
-        return outcome
+        return left
 
     def _blamed(self, error: Exception, call: Call) -> Exception:
         attempt = blame.Attempt(

@@ -25,7 +25,10 @@ _WORDS: dict[GradMode, str] = {
     "enable_grad": "gradients on",
 }
 # modes to try after the one in force, the closest to it first
-_MILDER: dict[str, tuple[GradMode, ...]] = {"inference_mode": ("no_grad", "enable_grad"), "no_grad": ("enable_grad",)}
+_MILDER: dict[GradMode, tuple[GradMode, ...]] = {
+    "inference_mode": ("no_grad", "enable_grad"),
+    "no_grad": ("enable_grad",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)

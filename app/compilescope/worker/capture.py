@@ -67,6 +67,7 @@ class Capture:
         self._before = (0.0, 0.0)
         # read by the timing loop between blocks, hence a plain attribute
         self.compiles_seen = 0
+        self.limits_seen = 0
 
     def install(self) -> None:
         """Start to listen. Imports nothing, so that torch's own lazy imports stay part of the first call."""
@@ -222,7 +223,9 @@ class Capture:
         if self._paused or os.getpid() != self._pid:
             return
         with self._lock, self._guarded():
-            self._tell(self._translator.feed_message(logger, level, text, at=self._clock()))
+            events = self._translator.feed_message(logger, level, text, at=self._clock())
+            self.limits_seen += sum(isinstance(event, e.RecompileLimit) for event in events)
+            self._tell(events)
 
     def _on_callback(self, *arguments: Any) -> None:
         """A compile begins; torch before 2.8 does not say which kind."""

@@ -61,15 +61,18 @@ class Difference:
         return bool(self.reason) and not self.is_rounding and not self.flipped
 
 
-def compare(expected: Any, actual: Any, name: str) -> Difference:
-    """Compare two structures part by part; the first fault that is no rounding wins, then the largest error."""
+def compare(expected: Any, actual: Any, name: str, scale: float | None = None) -> Difference:
+    """Compare two structures part by part; the first fault that is no rounding wins, then the largest error.
+
+    `scale`: the size of the values to which an absolute tolerance belongs; by default, that of each tensor.
+    """
     try:
-        return _compared(expected, actual, name)
+        return _compared(expected, actual, name, scale)
     except Exception as error:  # classes of the script's and of any library; what was timed must not be lost by them
         return Difference(equal=False, unseen=f"{name} ({type(error).__name__}: {error})"[:200])
 
 
-def _compared(expected: Any, actual: Any, name: str) -> Difference:
+def _compared(expected: Any, actual: Any, name: str, scale: float | None) -> Difference:
     if type(expected).__name__ != type(actual).__name__:
         return Difference(
             equal=False, reason=f"{name} is a {type(actual).__name__} instead of a {type(expected).__name__}", path=name
@@ -78,7 +81,7 @@ def _compared(expected: Any, actual: Any, name: str) -> Difference:
     if odd:
         return Difference(equal=False, reason=f"{min(odd)} is in one of the two only", path=min(odd))
     mine, theirs = dict(parts(expected, name)), dict(parts(actual, name))
-    rows = [_leaf(path, value, theirs[path]) for path, value in mine.items() if path in theirs]
+    rows = [_leaf(path, value, theirs[path], scale) for path, value in mine.items() if path in theirs]
     # what an object keeps for itself may be there on one side only, such as a value that it has worked out once
     rows += [Difference(unseen=f"{path} (in one of the two only)") for path in sorted(mine.keys() ^ theirs.keys())[:1]]
     return _worst(rows)
@@ -103,9 +106,9 @@ def _worst(rows: list[Difference]) -> Difference:
     )
 
 
-def _leaf(path: str, expected: Any, actual: Any) -> Difference:
+def _leaf(path: str, expected: Any, actual: Any, scale: float | None) -> Difference:
     if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
-        return _tensors(path, expected.detach(), actual.detach())
+        return _tensors(path, expected.detach(), actual.detach(), scale)
     if isinstance(expected, torch.Tensor) or isinstance(actual, torch.Tensor):
         return Difference(equal=False, reason=f"{path} is a tensor in one of the two only", path=path)
     if isinstance(expected, (int, float, complex)) and isinstance(actual, (int, float, complex)):
@@ -187,7 +190,7 @@ def _as_tensor(value: Any) -> Any:
         return value
 
 
-def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Difference:
+def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor, scale: float | None) -> Difference:
     for word, one, two in (
         ("shape", _shape(expected), _shape(actual)),
         ("dtype", expected.dtype, actual.dtype),
@@ -201,7 +204,7 @@ def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Differe
     expected, actual = as_real(expected), as_real(actual)
     if expected.shape != actual.shape:
         return Difference(equal=False, reason=f"{path} has other non-zero elements", path=path)
-    return _values(path, expected, actual)
+    return _values(path, expected, actual, scale)
 
 
 def _shape(tensor: torch.Tensor) -> tuple[Any, ...]:
@@ -224,7 +227,7 @@ def as_real(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
-def _values(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Difference:
+def _values(path: str, expected: torch.Tensor, actual: torch.Tensor, scale: float | None) -> Difference:
     equal, faults, worst, is_float = True, 0, 0.0, expected.is_floating_point()
     for one, two in pieces(expected, actual):
         if torch.equal(one, two):
@@ -233,6 +236,7 @@ def _values(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Differen
             equal, faults = False, faults + int((one != two).sum())
             continue
         relative, absolute = _TOLERANCES.get(one.dtype, _COARSE)
+        scale = _size(expected) if scale is None else scale
         wide = torch.float64 if one.dtype is torch.float64 else torch.float32
         one, two = one.to(wide), two.to(wide)
         if not _all_finite(one, two):
@@ -247,12 +251,18 @@ def _values(path: str, expected: torch.Tensor, actual: torch.Tensor) -> Differen
         equal = False
         gap = (one - two).abs_()
         worst = max(worst, float(gap.max()))
-        faults += int((gap > one.abs().mul_(relative).add_(absolute)).sum())
+        faults += int((gap > one.abs().mul_(relative).add_(absolute * (min(scale, 1.0) or 1.0))).sum())
     if not is_float:
         reason = f"{faults} of {expected.numel()} whole numbers of {path} differ" if faults else ""
         return Difference(equal=equal, reason=reason, flipped=faults / expected.numel() if faults else 0.0, path=path)
     reason = f"{faults} of {expected.numel()} elements of {path} differ, by up to {worst:.3g}" if faults else ""
     return Difference(equal=equal, reason=reason, is_rounding=bool(faults), max_abs_error=worst, path=path)
+
+
+def _size(values: torch.Tensor) -> float:
+    """The root mean square of what is finite; small values are no less wrong than large ones."""
+    total = sum(float(part.double().nan_to_num(0.0, 0.0, 0.0).square().sum()) for (part,) in pieces(values))
+    return math.sqrt(total / max(values.numel(), 1))
 
 
 def _all_finite(*tensors: torch.Tensor) -> bool:

@@ -30,6 +30,7 @@ _FOREIGN = (
 )
 # the compiler writes these itself
 _OF_THE_COMPILER = ("_torchdynamo", "_dynamo", "_is_torch_compile", "__compiled_fn", "__resume_at", "__import_")
+_NOWHERE = object()
 _CONTAINERS = (dict, list, set, collections.deque, bytearray)
 
 
@@ -132,9 +133,22 @@ def walk(root: Any, follows: Callable[[type], bool] | None = None) -> Iterator[t
         yield path, obj
         for index, (key, part) in enumerate(parts(obj, follows)):
             if not isinstance(part, ATOMS) and not is_passed_over(key):
-                # the text of other keys, such as an optimizer's parameters, may be long and slow
-                named = key if isinstance(key, (str, int)) else f"<{type(key).__name__} {index}>"
-                todo.append(((*path, named), part))
+                todo.append(((*path, name_of(key, index)), part))
+
+
+def name_of(key: Any, index: int) -> Any:
+    """A key as a path has it: the text of other keys, such as an optimizer's parameters, may be long and slow."""
+    return key if isinstance(key, (str, int)) else f"<{type(key).__name__} {index}>"
+
+
+def at(root: Any, path: Path, follows: Callable[[type], bool] | None = None) -> Any:
+    """What a path leads to; KeyError where it leads nowhere."""
+    for name in path:
+        rows = ((name_of(key, index), part) for index, (key, part) in enumerate(parts(root, follows)))
+        root = next((part for found, part in rows if found == name and type(found) is type(name)), _NOWHERE)
+        if root is _NOWHERE:
+            raise KeyError(name)
+    return root
 
 
 def tensors(root: Any, follows: Callable[[type], bool] | None = None) -> Iterator[tuple[Path, torch.Tensor]]:

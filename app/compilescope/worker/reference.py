@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,15 @@ from compilescope.worker.inputs import Inputs, duplicate, leaves, mapped
 from compilescope.worker.models import state, storage_bytes
 from compilescope.worker.steps import Recipe
 
-_WIDER: dict[Any, torch.dtype] = {
+DOUBLE: dict[Any, torch.dtype] = {
     torch.float32: torch.float64,
     torch.bfloat16: torch.float64,
     torch.float16: torch.float64,
     torch.complex64: torch.complex128,
     torch.complex32: torch.complex128,
 }
+# for models of a half type that cannot be computed in double precision
+SINGLE: dict[Any, torch.dtype] = {torch.bfloat16: torch.float32, torch.float16: torch.float32}
 _NARROWER = {torch.float64: torch.float32, torch.complex128: torch.complex64}
 
 
@@ -50,9 +52,9 @@ class Doubled(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         def widened(value: Any) -> Any:
             if isinstance(value, torch.Tensor):
-                wider = None if id(value) in written else _WIDER.get(value.dtype)
+                wider = None if id(value) in written else DOUBLE.get(value.dtype)
                 return value if wider is None else value.to(wider)
-            return _WIDER.get(value, value) if isinstance(value, torch.dtype) else value
+            return DOUBLE.get(value, value) if isinstance(value, torch.dtype) else value
 
         args, kwargs = tree_map(widened, (args, kwargs or {}))
         return func(*args, **kwargs)
@@ -90,11 +92,11 @@ def _drawn(func: Any, args: Any, kwargs: Any) -> Any:
             target.copy_(narrow[id(target)])
     if targets:
         return targets[0]
-    return tree_map(lambda value: value.to(_WIDER[value.dtype]) if _is_narrow(value) else value, result)
+    return tree_map(lambda value: value.to(DOUBLE[value.dtype]) if _is_narrow(value) else value, result)
 
 
 def _is_narrow(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype in _WIDER
+    return isinstance(value, torch.Tensor) and value.dtype in DOUBLE
 
 
 @contextlib.contextmanager
@@ -109,14 +111,31 @@ def doubled() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def widened_inputs(inputs: Inputs) -> Inputs:
-    """A copy of the inputs in double precision; whole numbers, targets among them, stay as they are."""
+@contextlib.contextmanager
+def widened(model: nn.Module, wider: Mapping[Any, torch.dtype] = DOUBLE) -> Iterator[None]:
+    """While this holds, the model's parameters and buffers are held in wider types; then they are the old ones again,
+    in the memory that they had."""
+    kept = [(tensor, tensor.data) for tensor in state(model) if tensor.dtype in wider]
+    model.zero_grad(set_to_none=True)
+    try:
+        for tensor, value in kept:
+            tensor.data = value.to(wider[value.dtype])
+        yield
+    finally:
+        model.zero_grad(set_to_none=True)
+        for tensor, value in kept:
+            tensor.data = value
 
-    def widened(tensor: torch.Tensor) -> torch.Tensor:
-        wider = _WIDER.get(tensor.dtype)
-        return tensor if wider is None else tensor.detach().to(wider).requires_grad_(tensor.requires_grad)
 
-    args, kwargs = mapped(duplicate(inputs).tree, widened)
+def widened_inputs(inputs: Inputs, wider: Mapping[Any, torch.dtype] = DOUBLE) -> Inputs:
+    """A copy of the inputs in wider types; whole numbers, targets among them, stay as they are."""
+
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.dtype not in wider:
+            return tensor
+        return tensor.detach().to(wider[tensor.dtype]).requires_grad_(tensor.requires_grad)
+
+    args, kwargs = mapped(duplicate(inputs).tree, change)
     return Inputs(args=args, kwargs=kwargs)
 
 
@@ -128,10 +147,10 @@ def widened_recipe(recipe: Recipe) -> Recipe:
     return dataclasses.replace(recipe, precision="fp32", grad_mode="no_grad", optimizer=None)
 
 
-def attempted(make: Callable[[], Any]) -> Any:
-    """What `make` makes under `doubled`; NoReferenceError tells why not, in a clause."""
+def attempted(make: Callable[[], Any], mode: Callable[[], contextlib.AbstractContextManager[Any]] = doubled) -> Any:
+    """What `make` makes under `doubled`, or another mode; NoReferenceError tells why not, in a clause."""
     try:
-        with doubled():
+        with mode():
             return make()
     except NoReferenceError:
         raise

@@ -1,68 +1,105 @@
-"""Makes a call that differed once more, from one state: eager twice, compiled, and in double precision."""
+"""Makes a call that differed once more, from the state it began from: on both sides, in a wider type, and with moved
+numbers. Nothing is copied but state: afterwards both sides are as they were."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import nn
 
-from compilescope.domain.config import Config
+from compilescope.domain.config import Config, OptionValue
 from compilescope.worker import reference
-from compilescope.worker.accuracy import Accuracy, accuracy, within
-from compilescope.worker.allowance import Allowance, types_of
-from compilescope.worker.check import (
-    COMMON_SCALE,
-    Call,
-    Checker,
-    Outcome,
-    changing,
-    gap_of,
-    perform,
-    stateful,
-    twin,
-)
+from compilescope.worker.accuracy import Accuracy, accuracy, numbers_in
+from compilescope.worker.allowance import Allowance, Types, types_of
+from compilescope.worker.check import COMMON_SCALE, Call, Checker, Outcome, perform
 from compilescope.worker.compiling import compiled_side
+from compilescope.worker.effects import Before, align
+from compilescope.worker.ensemble import SEEDS, Jumps, jumps, moved, moved_inputs
 from compilescope.worker.environment import attempt
-from compilescope.worker.models import copy_state, put_back
-from compilescope.worker.models import duplicate as duplicate_model
-from compilescope.worker.numerics import as_real, compare, parts
-from compilescope.worker.reference import NoReferenceError
-from compilescope.worker.steps import Side
+from compilescope.worker.numerics import as_real
+from compilescope.worker.reference import SINGLE, NoReferenceError
+from compilescope.worker.steps import Recipe, Side
+from compilescope.worker.updates import with_gradients
 
+MORE_SEEDS = 12
 _NONE: frozenset[torch.dtype] = frozenset()
+_HALVES = frozenset((torch.bfloat16, torch.float16))
 
 Pause = Callable[[], contextlib.AbstractContextManager[None]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Trial:
-    """What came out; `why_no_truth`: a clause that says why there is no result in double precision. `overflows`:
-    whether a loss scale made eager's gradients infinite."""
+    """What came out. `exact`: in a wider type, `exact_type`, or else `why_not_exact`, a clause. `members`: eager with
+    its numbers moved. `update`: what eager's optimizer makes of the compiled model's gradients; `own_update`, of
+    eager's own. `overflows`: whether a loss scale made eager's gradients infinite. `is_restored`: whether all could be
+    put back; `is_unequal`: whether the two sides had counted to other numbers before the call.
+    """
 
     eagers: tuple[Outcome, Outcome]
     compiled: Outcome
-    truth: Outcome | None
-    why_no_truth: str = ""
+    exact: Outcome | None = None
+    exact_type: str = "double precision"
+    why_not_exact: str = ""
+    members: list[Outcome] = field(default_factory=list)
+    update: Any = None
+    own_update: Any = None
     overflows: bool = False
+    is_restored: bool = True
+    is_unequal: bool = False
+    device: torch.device | None = None
 
-    def flips_of_eager(self, subject: str, path: str) -> float | None:
-        """The share of one part's whole numbers in eager that differ from those in double precision; None where it has
-        no reference. `path`: as `compare` names it."""
-        exact = dict(parts(self.truth.part(subject), subject)) if self.truth is not None else {}
-        own = dict(parts(self.eagers[0].part(subject), subject))
-        return compare(exact[path], own[path], path).flipped if path in exact and path in own else None
+    def jumps(self, subject: str, limits: Allowance, actual: Outcome | None = None) -> list[Jumps]:
+        """Where rounding sends rows of eager's results elsewhere, and where the compiled ones, or others, went."""
+        others = [outcome for outcome in (*self.members, self.exact) if outcome is not None]
+        mine, theirs = (numbers_in(row.part(subject)) for row in (self.eagers[0], actual or self.compiled))
+        moved_parts = [numbers_in(row.part(subject)) for row in others]
+        found = []
+        for path, one in mine.items():
+            rows = [part[path] for part in moved_parts if isinstance(part.get(path), torch.Tensor)]
+            two = theirs.get(path)
+            if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
+                found.append(jumps(path, one, two, rows, limits))
+        return [row for row in found if row is not None]
 
-    def judged(self, subject: str, limits: Allowance, actual: Outcome | None = None) -> Accuracy | None:
-        """The errors of the compiled outcome, or of another one, and whether they are allowed."""
-        if self.truth is None:
+    def judged(
+        self, subject: str, limits: Allowance, rows: Mapping[str, torch.Tensor], actual: Outcome | None = None
+    ) -> Accuracy | None:
+        """The errors of the compiled outcome, or of another one, against a wider type and what rounding does to eager,
+        and whether they are allowed; None without a wider type."""
+        if self.exact is None:
             return None
-        eagers = [outcome.part(subject) for outcome in self.eagers]
+        eagers = [outcome.part(subject) for outcome in (*self.eagers, *self.members)]
         compiled = (actual or self.compiled).part(subject)
-        return accuracy(self.truth.part(subject), eagers, compiled, limits, common=subject in COMMON_SCALE)
+        is_common = subject in COMMON_SCALE
+        return accuracy(self.exact.part(subject), eagers, compiled, limits, common=is_common, rows=rows)
+
+    def beside_eager(
+        self, subject: str, limits: Allowance, rows: Mapping[str, torch.Tensor], actual: Outcome | None = None
+    ) -> Accuracy | None:
+        """The same without a wider type: against what rounding does to eager."""
+        one, *others = [outcome.part(subject) for outcome in (*self.eagers, *self.members)]
+        strict = dataclasses.replace(limits, floor=min(limits.floor, 8 * limits.eps))
+        return accuracy(
+            _in_double(one),
+            others,
+            (actual or self.compiled).part(subject),
+            strict,
+            common=subject in COMMON_SCALE,
+            rows=rows,
+        )
+
+
+def _in_double(value: Any) -> dict[str, Any]:
+    return {path: part.double() if _is_real(part) else part for path, part in numbers_in(value).items()}
+
+
+def _is_real(part: Any) -> bool:
+    return isinstance(part, torch.Tensor) and part.is_floating_point()
 
 
 class Rerun:
@@ -75,98 +112,191 @@ class Rerun:
         self._pause = pause
         self._last: tuple[Call, Trial] | None = None
         self._types: frozenset[torch.dtype] | None = None
+        self._device: torch.device | None = None
 
-    def of(self, checker: Checker, call: Call) -> Trial:
-        """The trial of one call; kept, since several subjects may ask for it. Raises where models cannot be copied."""
+    def of(self, checker: Checker, call: Call, limits: Allowance) -> Trial:
+        """The trial of one call; kept, since several subjects may ask for it."""
         if self._last is None or self._last[0] is not call:
             self._last = None
-            with self._pause():
-                self._last = call, self._tried(checker, call)
+            with self._aside(call):
+                self._last = call, self._tried(checker, call, limits)
         return self._last[1]
 
     def on_backend(self, backend: str, call: Call) -> Outcome:
         """The call with the model compiled by another backend, which draws eager's random numbers."""
-        model = self._restored(call)
-        with self._pause(), _eager_s_random_numbers():
-            config = Config(backend=backend, dynamic=self._config.dynamic, scope=self._config.scope)
-            return perform(compiled_side(model, config, self._eager.recipe), call)
+        config = Config(backend=backend, dynamic=self._config.dynamic, scope=self._config.scope)
+        with self._aside(call), _eager_s_random_numbers():
+            return self._again(self._fresh(config), call)
+
+    def in_single(self, call: Call) -> tuple[Outcome, Outcome]:
+        """Eager and compiled without the half types: what then differs was never rounding's."""
+        recipe = _without_autocast(self._eager.recipe)
+        outcomes = []
+        wide = {name: reference.widened_inputs(inputs, SINGLE) for name, inputs in call.inputs.items()}
+        with self._aside(call), _eager_s_random_numbers():
+            for name in ("eager", "compiled"):
+                self._restore(call)
+                # a shared model is wide by then, and nothing of it is left to widen
+                with reference.widened(self._eager.model, SINGLE), reference.widened(self._compiled.model, SINGLE):
+                    side = self._eager.twin(recipe) if name == "eager" else self._fresh(self._config, recipe)
+                    outcomes.append(self._performed(side, dataclasses.replace(call, inputs=wide, scale=None)))
+        return outcomes[0], outcomes[1]
+
+    def more(self, trial: Trial, call: Call, limits: Allowance) -> None:
+        """More calls with moved numbers."""
+        with self._aside(call):
+            trial.members += self._moved(call, limits, range(SEEDS, SEEDS + MORE_SEEDS))
 
     def types(self, call: Call) -> frozenset[torch.dtype]:
         """The types that eager's call computes in; none where that cannot be seen."""
         if self._types is None:
-            self._types = attempt(lambda: types_of(lambda: self._eagerly(call)), _NONE)
+            with self._aside(call):
+                self._types = attempt(lambda: types_of(lambda: self._again(self._eager, call)), _NONE)
         return self._types
-
-    def _eagerly(self, call: Call) -> Outcome:
-        return perform(twin(self._eager, self._restored(call)), call)
-
-    def remembers(self, subject: str, call: Call, limits: Allowance) -> bool:
-        """Whether eager tells another result when it is called again from the same parameters and buffers: it keeps
-        something elsewhere, such as in a plain attribute, and no two calls can be compared."""
-        copied = attempt(lambda: self._restored(call), None)
-        if copied is None and call.state is None:
-            return False
-        side = self._eager if copied is None else twin(self._eager, copied)
-        outcomes = []
-        for _ in range(2):
-            with stateful(side.recipe):
-                put_back(call.state or (), changing(side.model, side.recipe))
-            outcomes.append(perform(side, call).copied().part(subject))
-        found = compare(outcomes[0], outcomes[1], subject)
-        is_rounding = found.is_rounding and within(
-            gap_of(outcomes[0], outcomes[1], common=subject in COMMON_SCALE), limits
-        )
-        return not found.close and not is_rounding
 
     def draws(self, checker: Checker) -> bool:
         """Whether the compiled model draws other random numbers than eager."""
         return checker.draws_random_numbers and self._config.backend == "inductor"
 
-    def _tried(self, checker: Checker, call: Call) -> Trial:
-        one, two = (self._eagerly(call) for _ in range(2))
-        if self.draws(checker):
-            model = self._restored(call)
-            side = compiled_side(model, self._config, self._eager.recipe, {"fallback_random": True})
-            compiled = perform(side, call)
-        else:
-            with stateful(self._eager.recipe):
-                copy_state(self._restored(call), self._compiled.model)
-            compiled = perform(self._compiled, call)
-        truth, why_no_truth = None, ""
-        try:
-            truth = self._exact(call)
-        except NoReferenceError as why:
-            why_no_truth = str(why)
-        return Trial(
-            eagers=(one, two),
-            compiled=compiled,
-            truth=truth,
-            why_no_truth=why_no_truth,
-            overflows=self._eager.scaler is not None and not _are_finite(one.gradients),
-        )
+    @contextlib.contextmanager
+    def _aside(self, call: Call) -> Iterator[None]:
+        """What both sides hold now is put aside, and comes back at the end; no compile is a part of the story."""
+        sides = (self._eager,) if self._eager.model is self._compiled.model else (self._eager, self._compiled)
+        held = [Before(side, call.inputs[side.name]) for side in sides]
+        with self._pause(), _room_for_compiles():
+            try:
+                yield
+            finally:
+                for before in held:
+                    before.put_back()
+                    before.side.model.zero_grad(set_to_none=True)
 
-    def _exact(self, call: Call) -> Outcome:
-        """The call in double precision."""
-        reference.need_room(self._eager.recipe, self._eager.model, call.inputs, self._eager.peak_bytes)
-        model = self._restored(call).double()
-        exact = twin(self._eager, model, reference.widened_recipe(self._eager.recipe))
-        model.zero_grad(set_to_none=True)
-        inputs = reference.widened_inputs(call.inputs)
-        outcome: Outcome = reference.attempted(lambda: perform(exact, Call(inputs=inputs, seed=call.seed)))
+    def _restore(self, call: Call) -> tuple[bool, bool]:
+        """Both sides as they were before the call, the compiled one with eager's numbers: whether that could be done,
+        and whether there were others."""
+        restored = [before.put_back() for before in call.before.values()]
+        return all(restored), align(self._eager, self._compiled, numbers=True)
+
+    def _again(self, side: Side, call: Call) -> Outcome:
+        self._restore(call)
+        return self._performed(side, call)
+
+    def _performed(self, side: Side, call: Call) -> Outcome:
+        outcome = perform(side, call)
+        if self._device is None:
+            self._device = _place(outcome, side.recipe.device)
+        return outcome.copied(self._device)
+
+    def _tried(self, checker: Checker, call: Call, limits: Allowance) -> Trial:
+        is_restored, is_unequal = self._restore(call)
+        one, two = (self._again(self._eager, call) for _ in range(2))
+        side = self._compiled
+        if self.draws(checker):
+            self._restore(call)
+            side = self._fresh(self._config, extra={"fallback_random": True})
+        compiled = self._again(side, call)
+        trial = Trial(eagers=(one, two), compiled=compiled, is_restored=is_restored, is_unequal=is_unequal)
+        trial.device = self._device
+        trial.overflows = self._eager.scaler is not None and not _are_finite(one.gradients)
+        if self._eager.optimizer is not None and compiled.gradients is not None:
+            trial.own_update = self._updated(call, one.gradients)
+            trial.update = self._updated(call, compiled.gradients)
+        self._add_exact(trial, call, limits)
+        trial.members = self._moved(call, limits, range(SEEDS))
+        return trial
+
+    def _updated(self, call: Call, gradients: Mapping[str, torch.Tensor | None]) -> Any:
+        self._restore(call)
+        found = attempt(lambda: with_gradients(self._eager, gradients), None)
+        return found and {name: value.to(self._device, copy=True) for name, value in found.items()}
+
+    def _fresh(
+        self, config: Config, recipe: Recipe | None = None, extra: Mapping[str, OptionValue] | None = None
+    ) -> Side:
+        """The compiled side's model compiled anew, with the optimizer's state that it has."""
+        side = compiled_side(self._compiled.model, config, recipe or self._compiled.recipe, extra)
+        if side.optimizer is not None and self._compiled.optimizer is not None:
+            side.optimizer.load_state_dict(self._compiled.optimizer.state_dict())
+        return side.takes_place_of(self._compiled)
+
+    def _moved(self, call: Call, limits: Allowance, seeds: range) -> list[Outcome]:
+        """Eager with inputs and parameters beside where they were; fewer where some cannot be had."""
+        found: list[Outcome] = []
+        for seed in seeds:
+            self._restore(call)
+            inputs = moved_inputs(call.inputs["eager"], limits.eps, seed)
+            again = dataclasses.replace(call, inputs={**call.inputs, "eager": inputs})
+            try:
+                with moved(self._eager.model, limits.eps, seed):
+                    found.append(self._performed(self._eager, again))
+            except Exception:  # a moved number may lie outside of what a model takes; there may be no room
+                break
+        return found
+
+    def _add_exact(self, trial: Trial, call: Call, limits: Allowance) -> None:
+        """The call in double precision, or else, of a half type, in fp32."""
+        recipe = reference.widened_recipe(self._eager.recipe)
+        try:
+            trial.exact = self._exactly(call, recipe, reference.DOUBLE, reference.doubled)
+        except NoReferenceError as why:
+            trial.why_not_exact = str(why)
+        if trial.exact is not None or not limits.is_half:
+            return
+        seen = Types()
+        with contextlib.suppress(NoReferenceError):
+            outcome = self._exactly(call, _without_autocast(recipe), SINGLE, lambda: seen)
+            if not seen.types & _HALVES:
+                trial.exact, trial.exact_type = outcome, "fp32"
+
+    def _exactly(self, call: Call, recipe: Recipe, types: Any, mode: Any) -> Outcome:
+        reference.need_room(self._eager.recipe, self._eager.model, call.inputs["eager"], self._eager.peak_bytes)
+        self._restore(call)
+        wide = {"eager": reference.widened_inputs(call.inputs["eager"], types)}
+
+        def make() -> Outcome:
+            again = dataclasses.replace(call, inputs=wide, scale=None)
+            return self._performed(self._eager.twin(recipe), again)
+
+        def within_model() -> Any:
+            with reference.widened(self._eager.model, types):
+                return reference.attempted(make, mode)
+
+        try:
+            outcome: Outcome = within_model()
+        except (RuntimeError, TypeError, NotImplementedError) as error:
+            raise NoReferenceError(f"its weights have no wider type ({type(error).__name__})") from error
         return outcome
 
-    def _restored(self, call: Call) -> nn.Module:
-        """A copy of the eager model in the state that the call began from."""
-        model = duplicate_model(self._eager.model)
-        if model is None:
-            raise RuntimeError("The model cannot be copied.")
-        with stateful(self._eager.recipe):
-            put_back(call.state or (), changing(model, self._eager.recipe))
-        return model
+
+def _without_autocast(recipe: Recipe) -> Recipe:
+    """Without the optimizer, which says nothing on how results round."""
+    return dataclasses.replace(recipe, precision="fp32", optimizer=None)
+
+
+def _place(outcome: Outcome, device: torch.device) -> torch.device:
+    """Where outcomes are kept: on a device with room for a few dozen of them, else in the host's memory."""
+    if device.type != "cuda":
+        return torch.device("cpu")
+    rows = [part for name in vars(outcome) for part in numbers_in(getattr(outcome, name)).values()]
+    needed = sum(part.numel() * part.element_size() for part in rows if isinstance(part, torch.Tensor))
+    free = attempt(lambda: torch.cuda.mem_get_info(device)[0], 0)
+    return device if 40 * needed < free else torch.device("cpu")
 
 
 def _are_finite(gradients: Mapping[str, torch.Tensor | None]) -> bool:
     return all(bool(as_real(row).isfinite().all()) for row in gradients.values() if row is not None)
+
+
+@contextlib.contextmanager
+def _room_for_compiles() -> Iterator[None]:
+    """A function that was compiled often already would run eager from now on, and seem right."""
+    import torch._dynamo.config as config
+
+    names = [name for name in ("recompile_limit", "cache_size_limit") if hasattr(config, name)][:1]
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            stack.enter_context(config.patch(name, 256))
+        yield
 
 
 def _eager_s_random_numbers() -> contextlib.AbstractContextManager[Any]:

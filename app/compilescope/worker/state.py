@@ -18,6 +18,7 @@ import torch
 from compilescope.worker import reach
 from compilescope.worker.reach import ATOMS, Path
 
+_MISSING = object()
 Choice = Callable[[Path, torch.Tensor], bool]
 
 
@@ -34,7 +35,7 @@ def all_but_parameters(_path: Path, tensor: torch.Tensor) -> bool:
 class Change:
     """One thing that differs from what it was. `restore` puts it back; None where that cannot be done.
 
-    `bytes`: how much is written to put it back; 0 for references.
+    `bytes`: how much is written to put it back; 0 for references. `places`: where the values are that differ.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class Change:
     tensor: torch.Tensor | None = None
     bytes: int = 0
     is_random_state: bool = False
+    places: tuple[Path, ...] = ()
 
     @property
     def name(self) -> str:
@@ -75,9 +77,10 @@ class State:
             elif (holder := _holder(path, obj)) is not None:
                 self._rest.append(holder)
 
-    def changes(self) -> list[Change]:
-        """What differs now from what it was."""
-        kept: list[_Holder | _Tensor] = [*self._rest, *self._tensors]
+    def changes(self, looks_at: Choice = every) -> list[Change]:
+        """What differs now from what it was; of tensors, those that `looks_at` chooses."""
+        tensors = [row for row in self._tensors if looks_at(row.path, row.tensor)]
+        kept: list[_Holder | _Tensor] = [*self._rest, *tensors]
         return [change for row in kept if (change := row.change()) is not None]
 
     def put_back(self) -> list[Change]:
@@ -92,6 +95,10 @@ class State:
             holders=tuple(row for row in self._rest if row.path[0] == root and not row.is_random_state),
             tensors=tuple(row.watched() for row in self._tensors if row.path[0] == root),
         )
+
+    def befores(self) -> dict[int, torch.Tensor]:
+        """The copies of tensors, by the tensors' ids."""
+        return {id(row.tensor): row.copy for row in self._tensors if row.copy is not None}
 
     @property
     def copied_bytes(self) -> int:
@@ -108,7 +115,9 @@ class Forms:
     def changes(self) -> list[Change]:
         found = [change for holder in self.holders if (change := holder.change()) is not None]
         return found + [
-            Change(path=path, restore=None, tensor=tensor) for path, tensor, was in self.tensors if form(tensor) != was
+            Change(path=path, restore=None, tensor=tensor, places=(path,))
+            for path, tensor, was in self.tensors
+            if form(tensor) != was
         ]
 
 
@@ -131,37 +140,37 @@ class _Tensor:
 
     def __init__(self, path: Path, tensor: torch.Tensor, *, copied: bool, on_host: bool) -> None:
         self.path = path
-        self._tensor = tensor
+        self.tensor = tensor
         self._form = form(tensor)
         self._version = _version(tensor)
-        self._copy = _copy(tensor, on_host=on_host) if copied else None
-        self._print = None if self._copy is not None else fingerprint(tensor)
+        self.copy = _copy(tensor, on_host=on_host) if copied else None
+        self._print = None if self.copy is not None else fingerprint(tensor)
 
     @property
     def bytes(self) -> int:
-        return _size(self._copy) if self._copy is not None else 0
+        return _size(self.copy) if self.copy is not None else 0
 
     def watched(self) -> tuple[Path, torch.Tensor, object]:
-        return self.path, self._tensor, self._form
+        return self.path, self.tensor, self._form
 
     def change(self) -> Change | None:
-        same_form = form(self._tensor) == self._form
+        same_form = form(self.tensor) == self._form
         if same_form and not self._has_other_values():
             return None
         restore = None
         size = 0
-        if self._copy is not None:
+        if self.copy is not None:
             restore, size = self._restore(same_form=same_form)
-        return Change(path=self.path, restore=restore, tensor=self._tensor, bytes=size)
+        return Change(path=self.path, restore=restore, tensor=self.tensor, bytes=size, places=(self.path,))
 
     def _has_other_values(self) -> bool:
-        if self._copy is not None:
-            return not reach.same_values(self._tensor.detach().to(self._copy.device), self._copy)
+        if self.copy is not None:
+            return not reach.same_values(self.tensor.detach().to(self.copy.device), self.copy)
         # writes through `.data`, by NumPy or by a kernel of one's own raise no version
-        return _version(self._tensor) != self._version or fingerprint(self._tensor) != self._print
+        return _version(self.tensor) != self._version or fingerprint(self.tensor) != self._print
 
     def _restore(self, *, same_form: bool) -> tuple[Callable[[], None], int]:
-        tensor, old = self._tensor, self._copy
+        tensor, old = self.tensor, self.copy
         assert old is not None
         if not same_form:
             return (lambda: _replace(tensor, old)), _size(old)
@@ -230,7 +239,8 @@ def _write(tensor: torch.Tensor, old: torch.Tensor) -> None:
 
 def _replace(tensor: torch.Tensor, old: torch.Tensor) -> None:
     """Give a tensor its old form back; it gets memory of its own."""
-    twin = old.to(tensor.device, copy=True)
+    with torch.inference_mode(mode=False):
+        twin = old.to(tensor.device, copy=True)
     try:
         tensor.data = twin
     except RuntimeError:
@@ -279,7 +289,26 @@ class _Holder:
             path=self.path,
             restore=lambda: self.write(self.held, self.content),
             is_random_state=self.is_random_state,
+            places=self._places(),
         )
+
+    def _places(self) -> tuple[Path, ...]:
+        """The items that differ; the whole where it has no items with a place."""
+        now = None
+        with contextlib.suppress(Exception):
+            now = self.read(self.held)
+        rows: list[tuple[Any, Any]] = []
+        was: dict[Any, Any] = {}
+        if isinstance(now, dict) and isinstance(self.content, dict) and not self.is_random_state:
+            mark = "~" if self.read is reach.slots else ""
+            rows = [(mark + name if mark else reach.name_of(name, i), now[name]) for i, name in enumerate(now)]
+            was = dict(zip((name for name, _ in rows), (self.content.get(name, _MISSING) for name in now), strict=True))
+        elif isinstance(now, list) and isinstance(self.content, list):
+            rows, was = list(enumerate(now)), dict(enumerate(self.content))
+        if isinstance(self.held, types.CellType):
+            return ((*self.path, ""),)
+        keys = [name for name, value in rows if not _is_same_item(value, was.get(name, _MISSING))]
+        return tuple((*self.path, key) for key in keys) or (self.path,)
 
 
 def _holder(path: Path, obj: Any) -> _Holder | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-
 from compilescope.domain.events import Memory, Warning
 from compilescope.worker.check import SLOW_CALL_S
 from compilescope.worker.entries import seed_all

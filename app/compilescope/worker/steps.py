@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from compilescope.domain.workload import Workload
+from compilescope.domain.workload import GradMode, Workload
 from compilescope.worker.errors import WorkerError
 from compilescope.worker.inputs import Inputs, duplicate, leaves
 from compilescope.worker.training import Step, training_step, with_loss
@@ -30,7 +30,7 @@ class Recipe:
     loss: Callable[[Any], torch.Tensor]
     # None where a step shall leave the parameters as they are
     optimizer: Callable[[Any], torch.optim.Optimizer] | None
-    grad_mode: str = "inference_mode"
+    grad_mode: GradMode = "inference_mode"
 
     @classmethod
     def of(cls, workload: Workload, device: torch.device, module: ModuleType) -> Recipe:
@@ -44,8 +44,9 @@ class Recipe:
         )
 
     def without_gradients(self) -> contextlib.AbstractContextManager[Any]:
-        """The mode that inference runs in."""
-        return torch.no_grad() if self.grad_mode == "no_grad" else torch.inference_mode()
+        """The mode that inference runs in; where it needs gradients itself, one that has them."""
+        modes = {"no_grad": torch.no_grad, "enable_grad": torch.enable_grad}
+        return modes.get(self.grad_mode, torch.inference_mode)()
 
     @property
     def autocast_type(self) -> torch.dtype | None:
@@ -57,7 +58,8 @@ class Side:
     """One model with what it needs to run: eager or compiled.
 
     `call` may be the compiled wrapper of `model`; the state is the model's. `compile_step`: makes the whole training
-    step the thing that is compiled.
+    step the thing that is compiled. `own`: the globals of its script's modules, by name; `home`: makes those modules
+    the ones that Python finds; `follows`: the classes of theirs.
     """
 
     def __init__(
@@ -76,9 +78,9 @@ class Side:
         self.scaler: torch.amp.GradScaler | None = None
         self.last_loss: torch.Tensor | None = None
         self.stance: str | None = None
-        # of the load of the script that the model is of: its modules' global names, and what puts its modules in place
         self.own: dict[str, dict[str, Any]] = {}
         self.home: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+        self.follows: Callable[[type], bool] | None = None
         # device memory that its calls reach, once that was watched
         self.peak_bytes: int | None = None
         if recipe.training:
@@ -96,11 +98,11 @@ class Side:
         # an optimizer of some of the parameters would let the gradients of the others add up from step to step
         groups = getattr(self.optimizer, "param_groups", None) or []
         taken = {id(parameter) for group in groups for parameter in group["params"]}
-        self._left_out = [parameter for parameter in parameters if taken and id(parameter) not in taken]
+        self._left_out = [parameter for parameter in parameters if id(parameter) not in taken]
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
-        """Around calls: the grad mode of the phase, and true eager where the script compiles by itself."""
+        """Around calls: its own modules, the grad mode of the phase, true eager where the script compiles itself."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.home())
             if self.stance:
@@ -108,12 +110,6 @@ class Side:
             if not self.recipe.training:
                 stack.enter_context(self.recipe.without_gradients())
             yield
-
-    def roots(self, inputs: Inputs | None) -> dict[str, Any]:
-        """All that its calls may reach, by name."""
-        roots: dict[str, Any] = {"model": self.model, "globals": self.own}
-        named = {"inputs": inputs.tree if inputs else None, "optimizer": self.optimizer, "scaler": self.scaler}
-        return roots | {name: value for name, value in named.items() if value is not None}
 
     def take(self, inputs: Inputs) -> Inputs:
         """Inputs of this side's own, made in the mode of its calls.
@@ -147,6 +143,22 @@ class Side:
         output, self.last_loss = self._train(*inputs.args, **inputs.kwargs)
         return output
 
+    def roots(self, inputs: Inputs | None = None) -> dict[str, Any]:
+        """All that a call can change, by name, for `State`."""
+        roots: dict[str, Any] = {"model": self.model, "globals": self.own}
+        named = {"inputs": inputs.tree if inputs else None, "optimizer": self.optimizer, "scaler": self.scaler}
+        return roots | {name: value for name, value in named.items() if value is not None}
+
+    def twin(self, recipe: Recipe | None = None) -> Side:
+        """Another side of the same model, uncompiled, with an optimizer of its own."""
+        other = Side(self.name, self.model, self.model, recipe or self.recipe)
+        return other.takes_place_of(self)
+
+    def takes_place_of(self, side: Side) -> Side:
+        """Runs where another side runs."""
+        self.stance, self.own, self.home, self.follows = side.stance, side.own, side.home, side.follows
+        return self
+
     def gradients(self) -> dict[str, torch.Tensor | None]:
         """The gradients that the last step left."""
         return {name: parameter.grad for name, parameter in self.model.named_parameters()}
@@ -165,6 +177,11 @@ class Side:
     def synchronize(self) -> None:
         if self.recipe.device.type == "cuda":
             torch.cuda.synchronize(self.recipe.device)
+
+    def input_gradients(self, inputs: Inputs) -> dict[str, torch.Tensor | None]:
+        """Those of the inputs that ask for one."""
+        tensors = [(path, leaf) for path, leaf in leaves(inputs.tree, "") if isinstance(leaf, torch.Tensor)]
+        return {path: leaf.grad for path, leaf in tensors if leaf.requires_grad and leaf.is_leaf}
 
     def release(self) -> None:
         """Let go of gradients, so that the other side's memory can be told alone."""

@@ -1,4 +1,4 @@
-"""Judges what the check found: rounding, another random stream, eager's own spread, or a difference."""
+"""Judges what the check found: rounding, a jump that rounding makes, eager's own spread, or a difference."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from compilescope.domain.config import Config
 from compilescope.domain.events import Numerics
 from compilescope.worker.accuracy import OWN_SPREADS, Accuracy, apart, within
 from compilescope.worker.allowance import allowance
-from compilescope.worker.check import COMMON_SCALE, Call, Checker, Finding, Outcome
+from compilescope.worker.check import Call, Checker, Finding, Outcome, compared, gap_of
 from compilescope.worker.environment import attempt
-from compilescope.worker.numerics import FEW_FLIPS, Difference, compare
+from compilescope.worker.numerics import Difference, compare
 from compilescope.worker.rerun import Pause, Rerun, Trial
 from compilescope.worker.steps import Side
+from compilescope.worker.updates import compare_updates
 
 # each leaves out a later part of the compiler
 STAGES = ("eager", "aot_eager", "aot_eager_decomp_partition")
-# the share of whole numbers that ties may decide in a coarse type although eager's are those of double precision
-FEW_TIES = 0.01
 _REMEMBERS = (
-    "But eager itself tells another result when it is called again from the same parameters and buffers: the model "
-    "keeps state elsewhere, such as in a plain attribute, which cannot be put back. As a buffer it could."
+    "Eager itself, called again from the same state, tells another result than in the check: something that calls "
+    "change can be neither seen nor put back, so that no second call tells whose the difference is."
 )
-WORST_FIRST = ("differ", "nondeterministic", "not_checked", "match")
 _ONE_STREAM = "when both draw the same random numbers; by default the compiled model draws from another random stream."
+_NOTHING = "Its forward returns nothing and changes nothing that can be seen."
 
 
 class Judge:
-    """One verdict a subject. Comes after the timing, since it may compile once more, with capture paused."""
+    """One verdict a subject and size. Comes after the timing, since it may compile once more, with capture paused."""
 
     def __init__(self, eager: Side, compiled: Side, config: Config, pause: Pause) -> None:
         self._eager = eager
@@ -40,152 +39,183 @@ class Judge:
 
     def verdicts(self, checker: Checker, *, may_compile: bool) -> Iterator[Numerics]:
         """What needs a compile is left out where none may be made."""
-        for subject, finding in checker.findings.items():
+        for (shape, subject), finding in checker.findings.items():
             for row in self._of(subject, finding, checker, may_compile=may_compile):
-                # an input that is no tensor, such as a random generator, is no result
-                if finding.unseen and (subject, row.verdict, row.backend) == ("outputs", "match", self._config.backend):
-                    detail = f"{finding.unseen} could not be looked into. {row.detail}"
-                    row = dataclasses.replace(row, verdict="not_checked", detail=detail)
-                yield row
+                is_own = row.backend == self._config.backend and row.verdict == "match"
+                told = _of_what_was_seen(subject, row, finding) if is_own else row
+                if told is not None:
+                    yield dataclasses.replace(told, shape=shape)
 
     def _of(self, subject: str, finding: Finding, checker: Checker, *, may_compile: bool) -> Iterator[Numerics]:
         if finding.difference.close or finding.call is None:
-            yield self._match(subject, finding, checker.calls)
-            return
-        self._limits = allowance(self._eager.recipe, self._eager.model, self._rerun.types(finding.call))
-        if self._varies_by_itself(finding):
-            yield self._nondeterministic(subject, finding)
+            detail = "Bitwise equal." if finding.difference.equal else "Equal within the tolerance of the type."
+            calls = finding.calls
+            detail = " ".join([detail, f"{calls} call{'' if calls == 1 else 's'} compared.", *finding.layout])
+            yield self._told(subject, "match", finding.difference, detail)
         elif may_compile or not self._rerun.draws(checker):
-            yield from self._second_look(subject, checker, finding.call, may_compile=may_compile)
+            yield from self._second_look(subject, finding, checker, finding.call, may_compile=may_compile)
 
-    def _match(self, subject: str, finding: Finding, calls: int) -> Numerics:
-        detail = "Bitwise equal." if finding.difference.equal else "Equal within the tolerance of the type."
-        if finding.spread is not None and not finding.spread.equal:
-            detail += " Eager itself varies from call to call."
-        detail = " ".join([detail, f"{calls} call{'' if calls == 1 else 's'} compared.", *finding.layout])
-        return self._told(subject, "match", finding.difference, detail)
-
-    def _varies_by_itself(self, finding: Finding) -> bool:
-        """Whether eager differs from itself by more than rounding, and as much as from the compiled model."""
-        spread, difference = finding.spread, finding.difference
-        if spread is None or spread.close:
-            return False
-        if not spread.is_rounding:
-            return not difference.is_rounding and difference.path == spread.path
-        if difference.flipped > OWN_SPREADS * spread.flipped:
-            return False
-        is_within = (difference.max_abs_error or 0.0) <= OWN_SPREADS * (spread.max_abs_error or 0.0)
-        return finding.spread_share > self._limits.share and difference.is_rounding and is_within
-
-    def _nondeterministic(self, subject: str, finding: Finding) -> Numerics:
-        error = finding.spread.max_abs_error if finding.spread else None
-        extent = f" by up to {error:.3g}" if error else ""
-        detail = f"Eager differs from itself{extent}, so the two cannot be told apart."
-        return self._told(subject, "nondeterministic", finding.difference, detail)
-
-    def _second_look(self, subject: str, checker: Checker, call: Call, *, may_compile: bool) -> Iterator[Numerics]:
-        """Both sides once more from the same state, with the same random numbers, beside double precision."""
-        finding, draws = checker.findings[subject], self._rerun.draws(checker)
-        trial = attempt(lambda: self._rerun.of(checker, call), None)
-        if trial is not None:
-            verdict = self._of_trial(subject, finding, trial, is_one_stream=draws)
-        elif draws:
-            detail = "The model draws random numbers, and could not be compiled to draw the same as eager."
-            verdict = self._told(subject, "not_checked", finding.difference, detail)
-        else:
-            verdict = self._unreferenced(subject, finding, "the model cannot be copied", None)
-        if verdict.verdict == "differ" and attempt(lambda: self._rerun.remembers(subject, call, self._limits), False):
-            verdict = self._told(subject, "not_checked", finding.difference, f"{verdict.detail} {_REMEMBERS}")
+    def _second_look(
+        self, subject: str, finding: Finding, checker: Checker, call: Call, *, may_compile: bool
+    ) -> Iterator[Numerics]:
+        """Both sides once more from the same state, with the same random numbers, beside what tells rounding."""
+        self._limits = allowance(self._eager.recipe, self._eager.model, self._rerun.types(call))
+        draws = self._rerun.draws(checker)
+        try:
+            trial = self._rerun.of(checker, call, self._limits)
+        except Exception as error:  # whatever a model or a backend does when it is called once more
+            failure = f"Called again, the model failed with {type(error).__name__}."
+            yield self._without_trial(subject, finding, failure)
+            return
+        verdict = self._of_trial(subject, finding, trial, call, draws=draws, may_compile=may_compile)
         yield verdict
         if verdict.verdict == "differ" and may_compile:
             yield from self._by_stage(subject, call, trial)
 
-    def _of_trial(self, subject: str, finding: Finding, trial: Trial, *, is_one_stream: bool) -> Numerics:
-        expected, actual = trial.eagers[0].part(subject), trial.compiled.part(subject)
-        again = compare(expected, actual, subject)
+    def _of_trial(
+        self, subject: str, finding: Finding, trial: Trial, call: Call, *, draws: bool, may_compile: bool
+    ) -> Numerics:
+        difference = finding.difference
+        one = trial.eagers[0]
+        if (told := self._of_eager_alone(subject, finding, trial, call)) is not None:
+            return told
+        again = compared(subject, one, trial.compiled, call)
         if subject == "gradients" and trial.overflows:
             detail = "Eager's gradients overflow fp16 at this loss scale, so that the step is skipped."
-            return self._told(subject, "not_checked", finding.difference, detail)
-        if again.close and is_one_stream:
+            return self._told(subject, "not_checked", difference, detail)
+        if again.close and draws:
             return self._told(subject, "match", again, f"Equal {_ONE_STREAM}")
+        if again.close and trial.is_unequal:
+            detail = "Equal from the same state; before this call the two had counted to different numbers."
+            return self._told(subject, "match", again, detail)
         if again.close:
-            detail = f"{_sentence(finding.difference)} Called again from the same state, the two were equal."
-            return self._told(subject, "nondeterministic", finding.difference, detail)
-        if is_one_stream or again.is_fault:
-            gap = apart(expected, actual, common=subject in COMMON_SCALE) if again.is_rounding else finding.gap
-            finding = dataclasses.replace(finding, difference=again, gap=gap, flips=again)
-        judged = trial.judged(subject, self._limits) if finding.difference.is_rounding else None
-        if judged is None:
-            why = trial.why_no_truth or "its results have another type in it"
-            verdict = self._unreferenced(subject, finding, why, trial)
-        else:
-            verdict = self._with_flips(subject, finding, self._referenced(subject, finding, judged), trial)
-        return (
-            dataclasses.replace(verdict, detail=f"{verdict.detail} This is {_ONE_STREAM}") if is_one_stream else verdict
-        )
-
-    def _with_flips(self, subject: str, finding: Finding, verdict: Numerics, trial: Trial | None) -> Numerics:
-        """The worse of a verdict on numbers with a fraction and that on whole ones."""
-        if not finding.flips.flipped:
-            return verdict
-        return min(
-            verdict, self._flipped(subject, finding.flips, trial), key=lambda row: WORST_FIRST.index(row.verdict)
-        )
-
-    def _flipped(self, subject: str, difference: Difference, trial: Trial | None) -> Numerics:
-        """Of whole numbers that differ: whether rounding may decide them, as where an argmax finds two alike."""
-        share, path, limits = difference.flipped, difference.flip_path, self._limits
-        own = trial.flips_of_eager(subject, path) if trial else None
-        detail = f"{share:.2g} of the whole numbers of {path} differ"
-        if not difference.is_rounding:
-            detail = _sentence(difference).removesuffix(".")
-        if own is not None:
-            detail += f"; in double precision {own:.2g} of eager's would be others"
-        # what a reference shows is surer than what a type may do
-        ties = 0.0 if limits.name == "fp32" else FEW_FLIPS if own is None else FEW_TIES
-        if share <= max(OWN_SPREADS * (own or 0.0), ties):
-            detail += f". Ties, as an argmax finds them in {limits.name}, fall either way."
-            return self._told(subject, "not_checked", difference, detail)
-        return self._told(subject, "differ", difference, f"{detail}.")
-
-    def _referenced(self, subject: str, finding: Finding, judged: Accuracy) -> Numerics:
-        nearer = "nearer to" if judged.compiled < judged.eager else "further from"
-        detail = (
-            f"{_sentence(finding.difference)} Against double precision the errors are {judged.eager:.3g} (eager) and "
-            f"{judged.compiled:.3g} (compiled, {nearer} the truth)."
-        )
-        verdict = "match" if judged.passes else "differ"
-        if judged.eager_share > self._limits.stray:
-            verdict = "not_checked"
-            detail += f" Eager's own error is {judged.eager_share:.2g} of the values, too much to judge by."
-        return self._told(subject, verdict, finding.difference, detail, judged.ratio)
-
-    def _unreferenced(self, subject: str, finding: Finding, why: str, trial: Trial | None) -> Numerics:
-        difference = finding.difference
-        if difference.is_fault:
-            return self._told(subject, "differ", difference, _sentence(difference))
-        if not difference.is_rounding:
-            return self._flipped(subject, finding.flips, trial)
-        return self._with_flips(subject, finding, self._by_precision(subject, finding, why), trial)
-
-    def _by_precision(self, subject: str, finding: Finding, why: str) -> Numerics:
-        """Without eager's own error, only what the precision in force cannot explain is a difference."""
-        difference, gap, limits = finding.difference, finding.gap, self._limits
-        share = f"{_sentence(difference)} That is {gap.rms:.2g} of the values"
-        no_reference = f"There is no reference in double precision: {why}."
-        if finding.spread_share and gap.rms <= OWN_SPREADS * finding.spread_share:
-            detail = f"{share}; eager differs from itself by {finding.spread_share:.2g}. {no_reference}"
+            detail = f"{_sentence(difference)} Called again from the same state, the two were equal."
             return self._told(subject, "nondeterministic", difference, detail)
-        if within(gap, limits):
-            detail = f"{share}, which {limits.name} may explain. {no_reference}"
-            return self._told(subject, "not_checked", difference, detail)
-        detail = f"{share}, more than {limits.name} explains. {no_reference}"
-        return self._told(subject, "differ", difference, detail)
+        if subject == "update":
+            verdict = self._of_update(again, trial, call)
+        elif again.is_fault:
+            verdict = self._told(subject, "differ", again, _sentence(again))
+        else:
+            verdict = self._of_rounding(subject, again, trial, call, may_compile=may_compile)
+        return dataclasses.replace(verdict, detail=f"{verdict.detail} This is {_ONE_STREAM}") if draws else verdict
 
-    def _by_stage(self, subject: str, call: Call, trial: Trial | None) -> Iterator[Numerics]:
+    def _of_eager_alone(self, subject: str, finding: Finding, trial: Trial, call: Call) -> Numerics | None:
+        """A verdict where eager cannot be called twice with one result."""
+        one, two = trial.eagers
+        spread, difference = compared(subject, one, two, call), finding.difference
+        if not spread.close and self._is_more_than_rounding(subject, spread, one, two):
+            share = OWN_SPREADS * gap_of(subject, one, two).rms
+            own = gap_of(subject, one, trial.compiled).rms
+            same_kind = spread.is_rounding == difference.is_rounding and spread.is_fault == difference.is_fault
+            if same_kind and own <= share and difference.flipped <= OWN_SPREADS * max(spread.flipped, 0.0):
+                extent = f" by up to {spread.max_abs_error:.3g}" if spread.max_abs_error else ""
+                detail = f"Eager differs from itself{extent}, so the two cannot be told apart."
+                return self._told(subject, "nondeterministic", difference, detail)
+        if call.eager is not None and subject != "update":
+            first = call.eager.copied(trial.device)
+            before = compared(subject, first, one, call)
+            strays = not before.close and self._is_more_than_rounding(subject, before, first, one)
+            if strays and (
+                spread.close or gap_of(subject, first, one).rms > OWN_SPREADS * gap_of(subject, one, two).rms
+            ):
+                return self._told(subject, "not_checked", difference, f"{_sentence(difference)} {_REMEMBERS}")
+        return None
+
+    def _is_more_than_rounding(self, subject: str, difference: Difference, one: Outcome, two: Outcome) -> bool:
+        return not difference.is_rounding or gap_of(subject, one, two).rms > self._limits.share
+
+    def _of_update(self, again: Difference, trial: Trial, call: Call) -> Numerics:
+        """By eager's optimizer, given the compiled model's gradients."""
+        before = call.before["eager"].parameters()
+        own, given = trial.own_update, trial.update
+        if own is None or given is None or not compare_updates(before, trial.eagers[0].update, own).close:
+            detail = f"{_sentence(again)} The optimizer cannot be called again by itself."
+            return self._told("update", "not_checked", again, detail)
+        same = compare_updates(before, given, trial.compiled.update)
+        if same.close:
+            detail = "With the same gradients, eager's optimizer makes the same update."
+            return self._told("update", "match", again, detail)
+        return self._told("update", "differ", same, f"{_sentence(same)} Both had the same gradients.")
+
+    def _of_rounding(self, subject: str, again: Difference, trial: Trial, call: Call, *, may_compile: bool) -> Numerics:
+        """By what rounding does to eager, and by a wider type."""
+        verdict, detail, accuracy = self._weighed(subject, again, trial)
+        if verdict == "unsettled":
+            self._rerun.more(trial, call, self._limits)
+            verdict, detail, accuracy = self._weighed(subject, again, trial)
+        if verdict == "unsettled" and may_compile and self._limits.is_half:
+            agrees = attempt(lambda: self._agrees_in_single(subject, call), None)
+            if agrees is not None:
+                verdict = "match" if agrees else "differ"
+                detail += f" In fp32 the two {'agree' if agrees else 'differ too'}."
+        if verdict == "unsettled":
+            verdict = "not_checked"
+            detail += " In these rows rounding did not do it to eager, so that it may be a fault."
+        ratio = accuracy.ratio if accuracy is not None and trial.exact is not None else None
+        return self._told(subject, verdict, again, detail, ratio)
+
+    def _weighed(
+        self, subject: str, difference: Difference, trial: Trial, actual: Outcome | None = None
+    ) -> tuple[str, str, Accuracy | None]:
+        """match, differ, not_checked, or unsettled: more rows jumped than in eager, but not many more."""
+        sentence = _sentence(difference)
+        jumped = trial.jumps(subject, self._limits, actual)
+        rows = {jump.path: jump.steady for jump in jumped}
+        found = trial.judged(subject, self._limits, rows, actual)
+        far = sorted((jump for jump in jumped if jump.compiled), key=lambda jump: -jump.compiled)
+        if wrong := next((jump for jump in far if jump.is_wrong), None):
+            return "differ", f"{sentence} {wrong.fault}", found
+        verdict = "unsettled" if any(jump.new for jump in far) or (difference.flipped and not far) else "match"
+        detail = " ".join([sentence, *(jump.words for jump in far[:1]), self._in_words(found, trial)])
+        if found is None:
+            found = trial.beside_eager(subject, self._limits, rows, actual)
+            if found is not None and not found.passes:
+                return *self._by_precision(subject, trial, actual, sentence), found
+            if not far:
+                detail += "Rounding takes eager's own results as far."
+            detail = f"{detail} {self._no_wider_type(trial)}"
+        elif found.eager_share > self._limits.stray:
+            detail += f" Eager's own error is {found.eager_share:.2g} of the values, too much to judge by."
+            return "not_checked", detail, found
+        elif not found.passes:
+            return "differ", detail, found
+        return verdict, detail, found
+
+    def _in_words(self, found: Accuracy | None, trial: Trial) -> str:
+        if found is None:
+            return ""
+        nearer = "nearer to" if found.compiled < found.eager else "further from"
+        against = f"Against {trial.exact_type} the errors are {found.eager:.3g} (eager)"
+        return f"{against} and {found.compiled:.3g} (compiled, {nearer} the truth)."
+
+    def _no_wider_type(self, trial: Trial) -> str:
+        why = trial.why_not_exact or "its results have another type in it"
+        return f"There is no reference in double precision: {why}."
+
+    def _by_precision(self, subject: str, trial: Trial, actual: Outcome | None, sentence: str) -> tuple[str, str]:
+        """Farther than rounding took eager: only what the precision in force cannot explain at all is a difference."""
+        gap, name = gap_of(subject, trial.eagers[0], actual or trial.compiled), self._limits.name
+        share = f"{sentence} That is {gap.rms:.2g} of the values"
+        if within(gap, self._limits):
+            return "not_checked", f"{share}, which {name} may explain. {self._no_wider_type(trial)}"
+        return "differ", f"{share}, more than {name} explains. {self._no_wider_type(trial)}"
+
+    def _agrees_in_single(self, subject: str, call: Call) -> bool:
+        one, two = self._rerun.in_single(call)
+        difference = compare(one.part(subject), two.part(subject), subject)
+        limits = allowance(dataclasses.replace(self._eager.recipe, precision="fp32"), torch.nn.Module())
+        return difference.close or (
+            difference.is_rounding and within(apart(one.part(subject), two.part(subject)), limits)
+        )
+
+    def _without_trial(self, subject: str, finding: Finding, why: str) -> Numerics:
+        difference = finding.difference
+        if difference.is_fault or (difference.is_rounding and not within(finding.gap, self._limits)):
+            return self._told(subject, "differ", difference, f"{_sentence(difference)} {why}")
+        return self._told(subject, "not_checked", difference, f"{_sentence(difference)} {why}")
+
+    def _by_stage(self, subject: str, call: Call, trial: Trial) -> Iterator[Numerics]:
         """The same call on backends that leave out a part of the compiler: the first that differs has the fault."""
-        if trial is None:
-            return
         for backend in _earlier(self._config.backend):
             try:
                 outcome = self._rerun.on_backend(backend, call)
@@ -193,25 +223,17 @@ class Judge:
                 detail = f"Failed on this backend: {type(error).__name__}."
                 yield Numerics(subject=subject, backend=backend, detail=detail)
                 continue
-            yield self._stage_verdict(subject, backend, trial, outcome)
-
-    def _stage_verdict(self, subject: str, backend: str, trial: Trial, outcome: Outcome) -> Numerics:
-        expected, actual = trial.eagers[0].part(subject), outcome.part(subject)
-        difference = compare(expected, actual, subject)
-        agrees = not difference.is_fault
-        if difference.is_rounding:
-            judged = trial.judged(subject, self._limits, outcome)
-            gap = apart(expected, actual, common=subject in COMMON_SCALE)
-            agrees = judged.passes if judged is not None else within(gap, self._limits)
-        if difference.flipped:
-            agrees = agrees and self._flipped(subject, difference, trial).verdict != "differ"
-        return Numerics(
-            subject=subject,
-            backend=backend,
-            verdict="match" if agrees else "differ",
-            max_abs_error=difference.max_abs_error,
-            detail="Agrees on this backend." if agrees else _sentence(difference),
-        )
+            difference = compared(subject, trial.eagers[0], outcome, call)
+            agrees = not difference.is_fault
+            if not difference.close and agrees and subject != "update":
+                agrees = self._weighed(subject, difference, trial, outcome)[0] != "differ"
+            yield Numerics(
+                subject=subject,
+                backend=backend,
+                verdict="match" if agrees else "differ",
+                max_abs_error=difference.max_abs_error,
+                detail="Agrees on this backend." if agrees else _sentence(difference),
+            )
 
     def _told(
         self, subject: str, verdict: str, difference: Difference, detail: str, ratio: float | None = None
@@ -222,8 +244,21 @@ class Judge:
             verdict=verdict,
             max_abs_error=difference.max_abs_error,
             reference_ratio=ratio,
-            detail=detail,
+            detail=detail.strip(),
         )
+
+
+def _of_what_was_seen(subject: str, row: Numerics, finding: Finding) -> Numerics | None:
+    """A match of nothing is none; where forward returns nothing, what it changes decides."""
+    if subject == "outputs" and finding.unseen:
+        # an input that is no tensor, such as a random generator, is no result
+        detail = f"{finding.unseen} could not be looked into. {row.detail}"
+        return dataclasses.replace(row, verdict="not_checked", detail=detail)
+    if finding.holds_values or subject not in ("outputs", "state"):
+        return row
+    if subject == "state" or finding.has_effects:
+        return None
+    return dataclasses.replace(row, verdict="not_checked", detail=_NOTHING)
 
 
 def _earlier(backend: str) -> tuple[str, ...]:

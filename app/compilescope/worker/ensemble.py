@@ -1,0 +1,146 @@
+"""How far rounding alone takes a model: eager called again with its numbers moved by half a unit in the last place.
+
+A model may turn rounding into a jump: routing to an expert, an argmax, a threshold, rounding to int8. Which rows of a
+result jump, and how far, is what calls with moved inputs and parameters show. This is stochastic arithmetic, as CESTAC
+(J. Vignes, "A stochastic arithmetic for reliable scientific computation", 1993) and Verificarlo (C. Denis et al., 2016)
+do it at each operation; here it is done where the numbers enter, in random directions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from compilescope.worker.accuracy import OWN_SPREADS, in_rows
+from compilescope.worker.allowance import Allowance
+from compilescope.worker.inputs import Inputs, mapped
+
+SEEDS = 6
+# a row that is so many times as far off as rounding takes rows elsewhere has jumped
+OUTLIER = 10.0
+# rows of fewer numbers may have come out well by luck, and that much better
+SHORT, LUCK = 8, 4
+# units in the last place below which nothing is an outlier
+UNITS = 8
+
+
+@contextlib.contextmanager
+def moved(model: nn.Module, eps: float, seed: int) -> Iterator[None]:
+    """While this holds, the parameters stand half a unit in the last place beside where they were."""
+    kept = [(parameter, parameter.data) for parameter in model.parameters() if parameter.is_floating_point()]
+    try:
+        for index, (parameter, value) in enumerate(kept):
+            parameter.data = beside(value, eps, seed * 100_003 + index)
+        yield
+    finally:
+        for parameter, value in kept:
+            parameter.data = value
+
+
+def moved_inputs(inputs: Inputs, eps: float, seed: int) -> Inputs:
+    """The inputs, likewise."""
+    count = iter(range(seed * 100_003 + 50_000, (seed + 1) * 100_003))
+
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point() or tensor.layout is not torch.strided or tensor.is_nested:
+            return tensor
+        return beside(tensor.detach(), eps, next(count)).requires_grad_(tensor.requires_grad)
+
+    args, kwargs = mapped(inputs.tree, change)
+    return Inputs(args=args, kwargs=kwargs)
+
+
+def beside(value: torch.Tensor, eps: float, seed: int) -> torch.Tensor:
+    """Each number moved at random by half a unit in the last place of a type, or by none or one where it is held in
+    that type. Whole numbers stay: they are masks, counts and constants, and exact in any arithmetic."""
+    source = torch.Generator(value.device).manual_seed(seed)
+    wide = torch.promote_types(value.dtype, torch.float32)
+    signs = torch.randint(-1, 2, value.shape, generator=source, device=value.device, dtype=torch.int8)
+    if torch.finfo(value.dtype).eps < eps:
+        step = (signs.clamp(min=0) * 2 - 1).to(wide) * (eps / 2)
+    else:
+        step = signs.to(wide) * (0.75 * torch.finfo(value.dtype).eps)
+    twin = value.to(wide)
+    return torch.where(twin == twin.round(), twin, twin + twin * step).to(value.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jumps:
+    """The rows of one part that rounding sends elsewhere, in eager (`own`: at most in one call) and in the compiled.
+
+    `new`: those that jumped in the compiled alone; `likely`: how many of these are to be expected, by the rows that
+    jumped in one call only (I. J. Good's estimate of what was not seen yet). `steady`: the rows that jumped nowhere.
+    `is_farther`: whether a row of the compiled jumped farther than any of eager.
+    """
+
+    path: str
+    rows: int
+    compiled: int
+    own: int
+    new: int
+    likely: float
+    is_farther: bool
+    steady: torch.Tensor
+
+    @property
+    def is_wrong(self) -> bool:
+        has_new = self.new > 1 + self.likely if self.own else self.new > 0
+        return self.is_farther or has_new
+
+    @property
+    def _head(self) -> str:
+        return f"{self.compiled} of {self.rows} rows{f' of {self.path}' if self.path else ''} took another branch"
+
+    @property
+    def words(self) -> str:
+        return f"{self._head}; rounding alone does this to eager as well ({self.own} rows in one call)."
+
+    @property
+    def fault(self) -> str:
+        own = f"{self.new} of them where it does not send eager's" if self.own else "and it sends none of eager's"
+        how = "farther than rounding sends eager's" if self.is_farther else own
+        return f"{self._head}, {how}." if self.is_farther else f"{self._head}; rounding does not explain it: {how}."
+
+
+def jumps(
+    path: str, eager: torch.Tensor, compiled: torch.Tensor, members: Sequence[torch.Tensor], limits: Allowance
+) -> Jumps | None:
+    """The jumps of one part; None where numbers with a fraction make none in eager. `members`: eager's, moved."""
+    if not members or not eager.numel() or any(row.shape != eager.shape for row in (compiled, *members)):
+        return None
+    near, *far = [_distance(eager, other) for other in (compiled, *members)]
+    each = torch.stack(far)
+    least = torch.zeros(())
+    if eager.is_floating_point() or eager.is_complex():
+        size = in_rows(eager).double().nan_to_num(0.0, 0.0, 0.0).square().mean().sqrt()
+        least = torch.maximum(each.median(), UNITS * limits.eps * size)
+        # a row that jumps in most calls has one in which it does not; a short row may come out well by luck
+        usual = each.sort(0).values[min(1, len(far) - 1)] * (LUCK if in_rows(eager).shape[1] < SHORT else 1)
+        least = OUTLIER * torch.maximum(usual, least)
+    own, mine = each > least, near > least
+    if not own.any() and least.any():
+        return None
+    any_own = own.any(0)
+    new = mine & ~any_own
+    is_farther = bool(mine.any()) and float(near[mine].max()) > OWN_SPREADS * float(each[own].max())
+    return Jumps(
+        path=path,
+        rows=len(near),
+        compiled=int(mine.sum()),
+        own=int(own.sum(1).max()),
+        new=int(new.sum()),
+        likely=OWN_SPREADS * float((own.sum(0) == 1).sum()) / len(far),
+        is_farther=is_farther,
+        steady=~(any_own | mine),
+    )
+
+
+def _distance(one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+    """Of numbers with a fraction, the root mean square along each row; of whole ones, which differ."""
+    if not (one.is_floating_point() or one.is_complex()):
+        return (one != two).reshape(-1).double()
+    return (in_rows(one).double() - in_rows(two).double()).nan_to_num(0.0, 0.0, 0.0).square().mean(1).sqrt()
