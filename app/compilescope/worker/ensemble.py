@@ -126,7 +126,7 @@ def jumps(
         return None
     any_own = own.any(0)
     new = mine & ~any_own
-    is_farther = bool(mine.any()) and float(near[mine].max()) > OWN_SPREADS * float(each[own].max())
+    is_farther = bool(mine.any() and own.any()) and float(near[mine].max()) > OWN_SPREADS * float(each[own].max())
     return Jumps(
         path=path,
         rows=len(near),
