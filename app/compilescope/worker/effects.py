@@ -45,7 +45,9 @@ class Before:
         """Whether all is as it was, but for some roots."""
         if self.state is None:
             return False
-        changes = [change for change in self.state.changes() if change.path[0] not in leaves_out]
+        rows = self.state.changes()
+        # parameters may be met first where the optimizer lists them
+        changes = [row for row in rows if row.path[0] not in leaves_out or isinstance(row.tensor, torch.nn.Parameter)]
         apply(changes)
         return all(change.restore is not None for change in changes)
 

@@ -73,8 +73,9 @@ class Jumps:
     """The rows of one part that rounding sends elsewhere, in eager (`own`: at most in one call) and in the compiled.
 
     `new`: those that jumped in the compiled alone; `likely`: how many of these are to be expected, by the rows that
-    jumped in one call only (I. J. Good's estimate of what was not seen yet). `steady`: the rows that jumped nowhere.
-    `is_farther`: whether a row of the compiled jumped farther than any of eager.
+    jumped in one call only (I. J. Good's estimate of what was not seen yet); `in_exact`: how many of them a wider type
+    sends elsewhere too, of a half type, whose roundings within the model may be coarser than those of its inputs.
+    `steady`: the rows that jumped nowhere. `is_farther`: whether one of the compiled jumped farther than any of eager.
     """
 
     path: str
@@ -84,12 +85,13 @@ class Jumps:
     new: int
     likely: float
     is_farther: bool
+    in_exact: int
     steady: torch.Tensor
 
     @property
     def is_wrong(self) -> bool:
-        has_new = self.new > 1 + self.likely if self.own else self.new > 0
-        return self.is_farther or has_new
+        allowed = 1 + self.likely if self.own else 0
+        return self.is_farther or self.new - self.in_exact > allowed
 
     @property
     def _head(self) -> str:
@@ -107,12 +109,19 @@ class Jumps:
 
 
 def jumps(
-    path: str, eager: torch.Tensor, compiled: torch.Tensor, members: Sequence[torch.Tensor], limits: Allowance
+    path: str,
+    eager: torch.Tensor,
+    compiled: torch.Tensor,
+    members: Sequence[torch.Tensor],
+    exact: torch.Tensor | None,
+    limits: Allowance,
 ) -> Jumps | None:
     """The jumps of one part; None where numbers with a fraction make none in eager. `members`: eager's, moved."""
     if not members or not eager.numel() or any(row.shape != eager.shape for row in (compiled, *members)):
         return None
-    near, *far = [_distance(eager, other) for other in (compiled, *members)]
+    if exact is None or exact.shape != eager.shape:
+        exact = eager
+    near, beyond, *far = [_distance(eager, other) for other in (compiled, exact, *members)]
     each = torch.stack(far)
     least = torch.zeros(())
     if eager.is_floating_point() or eager.is_complex():
@@ -121,8 +130,8 @@ def jumps(
         # a row that jumps in most calls has one in which it does not; a short row may come out well by luck
         usual = each.sort(0).values[min(1, len(far) - 1)] * (LUCK if in_rows(eager).shape[1] < SHORT else 1)
         least = OUTLIER * torch.maximum(usual, least)
-    own, mine = each > least, near > least
-    if not own.any() and least.any():
+    own, mine, elsewhere = (_outliers(rows, least) for rows in (each, near, beyond))
+    if not own.any() and not elsewhere.any() and least.any():
         return None
     any_own = own.any(0)
     new = mine & ~any_own
@@ -135,8 +144,17 @@ def jumps(
         new=int(new.sum()),
         likely=OWN_SPREADS * float((own.sum(0) == 1).sum()) / len(far),
         is_farther=is_farther,
-        steady=~(any_own | mine),
+        in_exact=int((new & elsewhere).sum()) if limits.is_half else 0,
+        steady=~(any_own | mine | elsewhere),
     )
+
+
+def _outliers(distances: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
+    """The rows that are far off also beside the others of the same call: where most are, it is no jump of a few."""
+    if not least.any():
+        return distances > 0
+    usual = OUTLIER * distances.median(-1, keepdim=True).values
+    return (distances > least) & (distances > usual)
 
 
 def _distance(one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:

@@ -55,15 +55,15 @@ class Trial:
 
     def jumps(self, subject: str, limits: Allowance, actual: Outcome | None = None) -> list[Jumps]:
         """Where rounding sends rows of eager's results elsewhere, and where the compiled ones, or others, went."""
-        others = [outcome for outcome in (*self.members, self.exact) if outcome is not None]
+        exact = numbers_in(self.exact.part(subject)) if self.exact is not None else {}
         mine, theirs = (numbers_in(row.part(subject)) for row in (self.eagers[0], actual or self.compiled))
-        moved_parts = [numbers_in(row.part(subject)) for row in others]
+        moved_parts = [numbers_in(row.part(subject)) for row in self.members]
         found = []
         for path, one in mine.items():
             rows = [part[path] for part in moved_parts if isinstance(part.get(path), torch.Tensor)]
             two = theirs.get(path)
             if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
-                found.append(jumps(path, one, two, rows, limits))
+                found.append(jumps(path, one, two, rows, exact.get(path), limits))
         return [row for row in found if row is not None]
 
     def judged(

@@ -66,9 +66,7 @@ class Judge:
         except Exception as error:  # whatever a model or a backend does when it is called once more
             text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
             failure = f"Called again, the model failed ({type(error).__name__}: {text[:160]}).".replace(": )", ")")
-            import traceback
 
-            traceback.print_exc()
             yield self._without_trial(subject, finding, failure)
             return
         verdict = self._of_trial(subject, finding, trial, call, draws=draws, may_compile=may_compile)
