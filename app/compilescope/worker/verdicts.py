@@ -20,6 +20,7 @@ from compilescope.worker.updates import compare_updates
 
 # each leaves out a later part of the compiler
 STAGES = ("eager", "aot_eager", "aot_eager_decomp_partition")
+WORST_FIRST = ("differ", "nondeterministic", "not_checked", "match")
 _REMEMBERS = (
     "Eager itself, called again from the same state, tells another result than in the check: something that calls "
     "change can be neither seen nor put back, so that no second call tells whose the difference is."
