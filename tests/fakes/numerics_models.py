@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
 
 Graph = Callable[..., Any]
 Backend = Callable[[torch.fx.GraphModule, list[Any]], Graph]
@@ -286,7 +287,7 @@ def in_backward(change: Callable[[torch.Tensor], torch.Tensor]) -> Backend:
             results = graph(*args)
             return [row if row is None else change(row) for row in results]
 
-        return run
+        return make_boxed_func(run)
 
-    backend: Backend = aot_autograd(fw_compiler=lambda graph, _: graph, bw_compiler=backward)
+    backend: Backend = aot_autograd(fw_compiler=lambda graph, _: make_boxed_func(graph.forward), bw_compiler=backward)
     return backend
