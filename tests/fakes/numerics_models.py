@@ -218,6 +218,11 @@ class Rounding(torch.fx.Interpreter):
         result = super().run_node(n)
         if n.op in ("placeholder", "output") or not isinstance(result, torch.Tensor) or not result.is_floating_point():
             return result
+        if any(
+            isinstance(arg, torch.Tensor) and arg.data_ptr() == result.data_ptr()
+            for arg in self.fetch_args_kwargs_from_env(n)[0]
+        ):
+            return result  # written in place, or a view
         noise = torch.sin(result.detach().double() * 12345.6789) * torch.finfo(result.dtype).eps
         return result + (result.detach().double() * noise).to(result.dtype)
 

@@ -3,29 +3,75 @@
 A model may turn rounding into a jump: routing to an expert, an argmax, a threshold, rounding to int8. Which rows of a
 result jump, and how far, is what calls with moved inputs and parameters show. This is stochastic arithmetic, as CESTAC
 (J. Vignes, "A stochastic arithmetic for reliable scientific computation", 1993) and Verificarlo (C. Denis et al., 2016)
-do it at each operation; here it is done where the numbers enter, in random directions.
+do it: inputs and parameters are moved where they enter, and the result of each operation that rounds is moved in its
+own type, since a sum of large numbers loses what was right before it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 
 from compilescope.worker.accuracy import OWN_SPREADS, in_rows
 from compilescope.worker.allowance import Allowance
 from compilescope.worker.inputs import Inputs, mapped
 
 SEEDS = 6
+# the distance from one to the next number in bf16 and fp16 is no less than this; TF32 has that of fp16
+HALF = 2**-9
+PRODUCTS = frozenset(
+    ("mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward", "linear", "mv", "dot", "matmul", "addmv")
+)
+ROUNDING = frozenset(
+    (
+        *("add", "sub", "rsub", "mul", "div", "addcmul", "addcdiv", "lerp", "pow", "reciprocal", "sqrt", "rsqrt"),
+        *("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "gelu", "silu", "softplus", "mish"),
+        *("sum", "mean", "var", "std", "var_mean", "cumsum", "logsumexp", "_softmax", "_log_softmax", "elu", "atan2"),
+        *("native_layer_norm", "native_group_norm", "native_batch_norm", "linalg_vector_norm", "_grouped_mm"),
+        *("_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu"),
+        *("_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention", "_euclidean_dist"),
+        *("_linalg_solve_ex", "linalg_inv_ex", "linalg_cholesky_ex", "_fused_rms_norm", "gelu_backward"),
+        *("native_layer_norm_backward", "native_batch_norm_backward", "_softmax_backward_data", "tanh_backward"),
+    )
+)
 # a row that is so many times as far off as rounding takes rows elsewhere has jumped
 OUTLIER = 10.0
 # rows of fewer numbers may have come out well by luck, and that much better
 SHORT, LUCK = 8, 4
 # units in the last place below which nothing is an outlier
 UNITS = 8
+
+
+class Stochastic(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Moves the result of each operation that rounds; what selects, compares, copies or counts stays exact."""
+
+    def __init__(self, eps: float, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._eps = eps
+        self._seeds = itertools.count(seed * 1_000_003 + 500_000)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__ if hasattr(func, "overloadpacket") else ""
+        if name not in ROUNDING and name not in PRODUCTS:
+            return result
+        # a product may be made in a coarser type than its own
+        eps = self._eps if name in PRODUCTS else 0.0
+        return tree_map(lambda value: self._moved(value, eps), result)
+
+    def _moved(self, value: Any, eps: float) -> Any:
+        if type(value) is not torch.Tensor or not value.is_floating_point() or value.layout is not torch.strided:
+            return value
+        own = torch.finfo(value.dtype).eps
+        return beside(value, eps if own < eps < HALF else own, next(self._seeds))
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from compilescope.worker.allowance import Allowance, Types, types_of
 from compilescope.worker.check import COMMON_SCALE, Call, Checker, Outcome, perform
 from compilescope.worker.compiling import compiled_side
 from compilescope.worker.effects import Before, align
-from compilescope.worker.ensemble import SEEDS, Jumps, jumps, moved, moved_inputs
+from compilescope.worker.ensemble import SEEDS, Jumps, Stochastic, jumps, moved, moved_inputs
 from compilescope.worker.environment import attempt
 from compilescope.worker.numerics import as_real
 from compilescope.worker.reference import SINGLE, NoReferenceError
@@ -128,16 +128,16 @@ class Rerun:
         with self._aside(call), _eager_s_random_numbers():
             return self._again(self._fresh(config), call)
 
-    def in_single(self, call: Call) -> tuple[Outcome, Outcome]:
-        """Eager and compiled without the half types: what then differs was never rounding's."""
+    def in_wider_type(self, call: Call, types: Mapping[Any, torch.dtype]) -> tuple[Outcome, Outcome]:
+        """Eager and compiled in wider types: what then differs was never rounding's."""
         recipe = _without_autocast(self._eager.recipe)
         outcomes = []
-        wide = {name: reference.widened_inputs(inputs, SINGLE) for name, inputs in call.inputs.items()}
+        wide = {name: reference.widened_inputs(inputs, types) for name, inputs in call.inputs.items()}
         with self._aside(call), _eager_s_random_numbers():
             for name in ("eager", "compiled"):
                 self._restore(call)
                 # a shared model is wide by then, and nothing of it is left to widen
-                with reference.widened(self._eager.model, SINGLE), reference.widened(self._compiled.model, SINGLE):
+                with reference.widened(self._eager.model, types), reference.widened(self._compiled.model, types):
                     side = self._eager.twin(recipe) if name == "eager" else self._fresh(self._config, recipe)
                     outcomes.append(self._performed(side, dataclasses.replace(call, inputs=wide, scale=None)))
         return outcomes[0], outcomes[1]
@@ -227,7 +227,7 @@ class Rerun:
             inputs = moved_inputs(call.inputs["eager"], limits.eps, seed)
             again = dataclasses.replace(call, inputs={**call.inputs, "eager": inputs})
             try:
-                with moved(self._eager.model, limits.eps, seed):
+                with moved(self._eager.model, limits.eps, seed), Stochastic(limits.eps, seed):
                     found.append(self._performed(self._eager, again))
             except Exception:  # a moved number may lie outside of what a model takes; there may be no room
                 break

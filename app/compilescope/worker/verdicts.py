@@ -10,10 +10,11 @@ import torch
 from compilescope.domain.config import Config
 from compilescope.domain.events import Numerics
 from compilescope.worker.accuracy import OWN_SPREADS, Accuracy, apart, within
-from compilescope.worker.allowance import allowance
-from compilescope.worker.check import Call, Checker, Finding, Outcome, compared, gap_of
+from compilescope.worker.allowance import TABLE, allowance
+from compilescope.worker.check import COMMON_SCALE, Call, Checker, Finding, Outcome, compared, gap_of
 from compilescope.worker.environment import attempt
 from compilescope.worker.numerics import Difference, compare
+from compilescope.worker.reference import DOUBLE, SINGLE
 from compilescope.worker.rerun import Pause, Rerun, Trial
 from compilescope.worker.steps import Side
 from compilescope.worker.updates import compare_updates
@@ -146,21 +147,23 @@ class Judge:
         if verdict == "unsettled":
             self._rerun.more(trial, call, self._limits)
             verdict, detail, accuracy = self._weighed(subject, again, trial)
-        if verdict == "unsettled" and may_compile and self._limits.is_half:
-            agrees = attempt(lambda: self._agrees_in_single(subject, call), None)
+        if verdict in ("unsettled", "likely") and may_compile:
+            agrees = attempt(lambda: self._agrees_in_wider_type(subject, call), None)
             if agrees is not None:
                 verdict = "match" if agrees else "differ"
-                detail += f" In fp32 the two {'agree' if agrees else 'differ too'}."
+                name = "fp32" if self._limits.is_half else "double precision"
+                detail += f" Both called in {name}, they {'agree' if agrees else 'differ too'}."
         if verdict == "unsettled":
-            verdict = "not_checked"
-            detail += " In these rows rounding did not do it to eager, so that it may be a fault."
+            detail += " In some of these rows rounding did not do it to eager, so that it may be a fault."
+        verdict = {"unsettled": "not_checked", "likely": "match"}.get(verdict, verdict)
         ratio = accuracy.ratio if accuracy is not None and trial.exact is not None else None
         return self._told(subject, verdict, again, detail, ratio)
 
     def _weighed(
         self, subject: str, difference: Difference, trial: Trial, actual: Outcome | None = None
     ) -> tuple[str, str, Accuracy | None]:
-        """match, differ, not_checked, or unsettled: more rows jumped than in eager, but not many more."""
+        """match, differ, not_checked; unsettled: some rows jumped that do not in eager, but not many; or likely, a match
+        in which an error of the rows that jump in eager would not show."""
         sentence = _sentence(difference)
         jumped = trial.jumps(subject, self._limits, actual)
         rows = {jump.path: jump.steady for jump in jumped}
@@ -168,7 +171,9 @@ class Judge:
         far = sorted((jump for jump in jumped if jump.compiled), key=lambda jump: -jump.compiled)
         if wrong := next((jump for jump in far if jump.is_wrong), None):
             return "differ", f"{sentence} {wrong.fault}", found
-        verdict = "unsettled" if any(jump.new for jump in far) or (difference.flipped and not far) else "match"
+        verdict = "likely" if self._limits.is_half and any(jump.own for jump in jumped) else "match"
+        if any(jump.new for jump in far) or (difference.flipped and not far):
+            verdict = "unsettled"
         detail = " ".join([sentence, *(jump.words for jump in far[:1]), self._in_words(found, trial)])
         if found is None:
             found = trial.beside_eager(subject, self._limits, rows, actual)
@@ -203,13 +208,12 @@ class Judge:
             return "not_checked", f"{share}, which {name} may explain. {self._no_wider_type(trial)}"
         return "differ", f"{share}, more than {name} explains. {self._no_wider_type(trial)}"
 
-    def _agrees_in_single(self, subject: str, call: Call) -> bool:
-        one, two = self._rerun.in_single(call)
-        difference = compare(one.part(subject), two.part(subject), subject)
-        limits = allowance(dataclasses.replace(self._eager.recipe, precision="fp32"), torch.nn.Module())
-        return difference.close or (
-            difference.is_rounding and within(apart(one.part(subject), two.part(subject)), limits)
-        )
+    def _agrees_in_wider_type(self, subject: str, call: Call) -> bool:
+        types, precision = (SINGLE, "fp32") if self._limits.is_half else (DOUBLE, "fp64")
+        one, two = (outcome.part(subject) for outcome in self._rerun.in_wider_type(call, types))
+        difference = compare(one, two, subject)
+        common = subject in COMMON_SCALE
+        return difference.close or (difference.is_rounding and within(apart(one, two, common=common), TABLE[precision]))
 
     def _without_trial(self, subject: str, finding: Finding, why: str) -> Numerics:
         difference = finding.difference
