@@ -162,7 +162,7 @@ class Judge:
     def _weighed(
         self, subject: str, difference: Difference, trial: Trial, actual: Outcome | None = None
     ) -> tuple[str, str, Accuracy | None]:
-        """match, differ, not_checked; unsettled: some rows jumped that do not in eager, but not many; or likely, a match
+        """match, differ, not_checked; unsettled: some rows jumped that do not in eager, but not many; likely: a match
         in which an error of the rows that jump in eager would not show."""
         sentence = _sentence(difference)
         jumped = trial.jumps(subject, self._limits, actual)
