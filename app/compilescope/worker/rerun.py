@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -26,6 +27,8 @@ from compilescope.worker.steps import Recipe, Side
 from compilescope.worker.updates import with_gradients
 
 MORE_SEEDS = 12
+# of slow models a few calls must do
+ENOUGH_S = 20.0
 _NONE: frozenset[torch.dtype] = frozenset()
 _HALVES = frozenset((torch.bfloat16, torch.float16))
 
@@ -36,8 +39,8 @@ Pause = Callable[[], contextlib.AbstractContextManager[None]]
 class Trial:
     """What came out. `exact`: in a wider type, `exact_type`, or else `why_not_exact`, a clause. `members`: eager with
     its numbers moved. `update`: what eager's optimizer makes of the compiled model's gradients; `own_update`, of
-    eager's own. `overflows`: whether a loss scale made eager's gradients infinite. `is_restored`: whether all could be
-    put back; `is_unequal`: whether the two sides had counted to other numbers before the call.
+    eager's own. `overflows`: whether a loss scale made eager's gradients infinite. `is_unequal`: whether the two sides
+    had counted to other numbers before the call. `device`: where the outcomes are kept.
     """
 
     eagers: tuple[Outcome, Outcome]
@@ -49,7 +52,6 @@ class Trial:
     update: Any = None
     own_update: Any = None
     overflows: bool = False
-    is_restored: bool = True
     is_unequal: bool = False
     device: torch.device | None = None
 
@@ -171,11 +173,11 @@ class Rerun:
                     before.put_back()
                     before.side.model.zero_grad(set_to_none=True)
 
-    def _restore(self, call: Call) -> tuple[bool, bool]:
-        """Both sides as they were before the call, the compiled one with eager's numbers: whether that could be done,
-        and whether there were others."""
-        restored = [before.put_back() for before in call.before.values()]
-        return all(restored), align(self._eager, self._compiled, numbers=True)
+    def _restore(self, call: Call) -> bool:
+        """Both sides as they were before the call, the compiled one with eager's numbers; whether it had others."""
+        for before in call.before.values():
+            before.put_back()
+        return align(self._eager, self._compiled, numbers=True)
 
     def _again(self, side: Side, call: Call) -> Outcome:
         self._restore(call)
@@ -188,14 +190,14 @@ class Rerun:
         return outcome.copied(self._device)
 
     def _tried(self, checker: Checker, call: Call, limits: Allowance) -> Trial:
-        is_restored, is_unequal = self._restore(call)
+        is_unequal = self._restore(call)
         one, two = (self._again(self._eager, call) for _ in range(2))
         side = self._compiled
         if self.draws(checker):
             self._restore(call)
             side = self._fresh(self._config, extra={"fallback_random": True})
         compiled = self._again(side, call)
-        trial = Trial(eagers=(one, two), compiled=compiled, is_restored=is_restored, is_unequal=is_unequal)
+        trial = Trial(eagers=(one, two), compiled=compiled, is_unequal=is_unequal)
         trial.device = self._device
         trial.overflows = self._eager.scaler is not None and not _are_finite(one.gradients)
         if self._eager.optimizer is not None and compiled.gradients is not None:
@@ -222,7 +224,10 @@ class Rerun:
     def _moved(self, call: Call, limits: Allowance, seeds: range) -> list[Outcome]:
         """Eager with inputs and parameters beside where they were; fewer where some cannot be had."""
         found: list[Outcome] = []
+        began = perf_counter()
         for seed in seeds:
+            if perf_counter() - began > ENOUGH_S:
+                break
             self._restore(call)
             inputs = moved_inputs(call.inputs["eager"], limits.eps, seed)
             again = dataclasses.replace(call, inputs={**call.inputs, "eager": inputs})
