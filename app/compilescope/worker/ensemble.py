@@ -149,9 +149,10 @@ class Jumps:
 
     @property
     def fault(self) -> str:
-        own = f"{self.new} of them where it does not send eager's" if self.own else "and it sends none of eager's"
-        how = "farther than rounding sends eager's" if self.is_farther else own
-        return f"{self._head}, {how}." if self.is_farther else f"{self._head}; rounding does not explain it: {how}."
+        if self.is_farther:
+            return f"{self._head}, farther than rounding sends any of eager's."
+        where = f"{self.new} of them where it does not send eager's" if self.own else "it sends none of eager's"
+        return f"{self._head}, which rounding does not explain: {where}."
 
 
 def jumps(

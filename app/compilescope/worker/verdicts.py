@@ -139,7 +139,7 @@ class Judge:
         same = compare_updates(before, given, trial.compiled.update)
         if same.close:
             detail = "With the same gradients, eager's optimizer makes the same update."
-            return self._told("update", "match", again, detail)
+            return self._told("update", "match", same, detail)
         return self._told("update", "differ", same, f"{_sentence(same)} Both had the same gradients.")
 
     def _of_rounding(self, subject: str, again: Difference, trial: Trial, call: Call, *, may_compile: bool) -> Numerics:
@@ -253,7 +253,7 @@ class Judge:
             verdict=verdict,
             max_abs_error=difference.max_abs_error,
             reference_ratio=ratio,
-            detail=detail.strip(),
+            detail=" ".join(detail.split()),
         )
 
 
