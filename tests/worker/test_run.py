@@ -149,12 +149,12 @@ def test_that_inspecting_compiles_and_calls_nothing(worker: Worker, mlp: str) ->
     assert not told.all(e.FirstCall)
 
 
-def test_that_a_training_step_compares_loss_and_gradients(worker: Worker, mlp: str) -> None:
+def test_that_a_training_step_compares_loss_gradients_and_update(worker: Worker, mlp: str) -> None:
     told = worker.run(worker.script(mlp), EAGER, phase="training", budget=0.4)
 
     assert told.status == 0, told.log
     assert {(row.subject, row.verdict) for row in told.all(e.Numerics)} == {
-        (subject, "match") for subject in ("outputs", "inputs", "loss", "gradients")
+        (subject, "match") for subject in ("outputs", "inputs", "loss", "gradients", "update")
     }
     assert {call.direction for call in told.all(e.FirstCall)} == {"step"}
 
@@ -344,7 +344,7 @@ def test_that_a_model_whose_calls_take_long_is_called_no_more_than_it_must(worke
     assert told.log.count("called") <= 14
     assert {row.side for row in told.all(e.Samples)} == {"eager", "compiled"}
     outputs = next(row for row in told.all(e.Numerics) if row.subject == "outputs")
-    assert outputs.detail == "Bitwise equal. 1 call compared."
+    assert outputs.detail == "Bitwise equal. 2 calls compared."
 
 
 @pytest.mark.parametrize(("cast", "said"), [("", []), (".bfloat16()", ["own_precision"])])

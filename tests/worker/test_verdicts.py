@@ -210,14 +210,12 @@ def test_that_a_model_s_own_autocast_sets_what_may_differ(worker: Worker) -> Non
 
     row = verdicts(worker.run(script, Config(backend="coarse"), budget=0.2))["outputs", "coarse"]
 
-    assert row.verdict == "not_checked"
-    assert "bf16 may explain" in row.detail
+    assert row.verdict == "match"
+    assert "Rounding takes eager's own results as far" in row.detail
 
 
-@pytest.mark.parametrize(("dtype", "verdict"), [("float32", "differ"), ("bfloat16", "not_checked")])
-def test_that_a_few_other_indices_are_a_fault_only_where_rounding_explains_none(
-    worker: Worker, dtype: str, verdict: str
-) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_that_an_index_which_rounding_never_sends_elsewhere_is_a_fault(worker: Worker, dtype: str) -> None:
     source = PLAIN.replace("return self.one(x)", "return self.one(x).argmax(-1)")
     source = source.replace("nn.Linear(6, 6)", f"nn.Linear(6, 6, dtype=torch.{dtype})")
     # the largest value stands apart from the others, so that no tie explains it in fp32
@@ -227,7 +225,7 @@ def test_that_a_few_other_indices_are_a_fault_only_where_rounding_explains_none(
 
     row = verdicts(worker.run(script, Config(backend="wrong"), budget=0.2))["outputs", "wrong"]
 
-    assert row.verdict == verdict
+    assert row.verdict == "differ"
     assert "1 of 200 whole numbers of outputs differ" in row.detail
 
 
@@ -235,15 +233,16 @@ def test_that_a_few_other_indices_are_a_fault_only_where_rounding_explains_none(
 def test_that_state_in_a_plain_attribute_is_no_fault_of_the_compiler(worker: Worker, lock: str) -> None:
     source = PLAIN.replace("self.one = ", f"{lock}\n        self.calls = torch.zeros(())\n        self.one = ")
     source = source.replace("return self.one(x)", "self.calls += 1\n        return self.one(x) * self.calls")
-    # one call more than eager makes, as after a timing
-    change = "first = first + 1e-4"
+    # rounding, so that both sides are called once more, and by then the timing has called them many times
+    change = "first = first + 2e-5"
     script = worker.script(source + BACKEND.format(name="coarse", change=change) + "\nmodel = Model()\n")
 
     told = worker.run(script, Config(backend="coarse"), budget=0.2, entry="model")
 
-    row = verdicts(told)["outputs", "coarse"]
-    assert row.verdict == "not_checked"
-    assert "keeps state elsewhere" in row.detail
+    found = verdicts(told)
+    assert {key: row.verdict for key, row in found.items()} == dict.fromkeys(found, "match")
+    assert "Against double precision" in found["outputs", "coarse"].detail
+    assert ("state", "coarse") in found
 
 
 def test_that_gradients_which_overflow_in_the_compiled_model_alone_are_its_fault(worker: Worker) -> None:

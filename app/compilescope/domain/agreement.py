@@ -43,9 +43,18 @@ def agreement(run: Run) -> Agreement:
             backend=_first_stage(rows) if verdict == "differ" else None,
             max_abs_error=worst.max_abs_error,
             reference_ratio=max(ratios, default=None),
-            detail=worst.detail,
+            detail=f"{_size(run, worst.shape)}{worst.detail}",
         )
     return Agreement()
+
+
+def _size(run: Run, shape: int | None) -> str:
+    """Of a sweep, the size that a row is of; an input with fewer sizes keeps its last."""
+    if shape is None:
+        return ""
+    sizes = {name: rows[min(shape, len(rows) - 1)] for name, rows in (run.workload.inputs or {}).items() if rows}
+    words = ", ".join(f"{name} = {'×'.join(map(str, size))}" for name, size in sizes.items())
+    return f"With {words}: " if words else f"At size {shape + 1} of the sweep: "
 
 
 def _first_stage(rows: Sequence[Numerics]) -> str | None:

@@ -46,7 +46,7 @@ class Allowance:
         return 10.0 if elements <= _FEW else 8.0 if elements <= _SMALL else self.factor
 
 
-_TABLE = {
+TABLE = {
     "fp64": Allowance(name="fp64", eps=2**-52, floor=1e-10, factor=2.0, share=1e-9, stray=1e-2),
     "fp32": Allowance(name="fp32", eps=2**-23, floor=1e-4, factor=2.0, share=1e-4, stray=1e-2),
     "tf32": Allowance(name="TF32", eps=2**-10, floor=1e-3, factor=3.0, share=1e-2, stray=0.1),
@@ -60,7 +60,7 @@ def allowance(recipe: Recipe, model: nn.Module, computed: Iterable[torch.dtype] 
 
     `computed`: types that a call was seen to compute in, such as those of an autocast within `forward`.
     """
-    return _TABLE[_coarsest(recipe, model, computed)]
+    return TABLE[_coarsest(recipe, model, computed)]
 
 
 def types_of(work: Callable[[], Any]) -> frozenset[torch.dtype]:

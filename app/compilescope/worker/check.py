@@ -12,7 +12,7 @@ import torch
 
 from compilescope.worker import layout
 from compilescope.worker.accuracy import Norm, apart, size_of_all
-from compilescope.worker.effects import Before, align, values
+from compilescope.worker.effects import OF_STEP, Before, align, values
 from compilescope.worker.entries import seed_all
 from compilescope.worker.environment import attempt
 from compilescope.worker.inputs import Inputs, mapped, signature
@@ -173,9 +173,9 @@ class Checker:
         """One model for both: what the first side left, kept, and undone before the other's call."""
         before = call.before[side.name]
         call.places = tuple(before.changed())
-        left.state = values(side, before.inputs, call.places)
+        left.state = values(side, before.inputs, call.places) if call.places else None
         kept = left.copied()
-        before.put_back()
+        before.put_back(leaves_out=OF_STEP)
         return kept
 
     def _compare(self, call: Call, outcomes: Mapping[str, Outcome]) -> None:

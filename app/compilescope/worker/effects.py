@@ -10,14 +10,14 @@ import torch
 from compilescope.worker import reach
 from compilescope.worker.inputs import Inputs, mapped
 from compilescope.worker.reach import Path
-from compilescope.worker.state import State, all_but_parameters, every
+from compilescope.worker.state import State, all_but_parameters, apply, every
 from compilescope.worker.steps import Side
 
 _NUMBERS = (bool, int, float, complex, type(None))
 # of one place, such as a list that a call fills
 MOST_VALUES = 1_000
 # what the optimizer writes is a subject of its own
-_OF_STEP = ("optimizer", "scaler")
+OF_STEP = ("optimizer", "scaler")
 
 
 class Before:
@@ -41,9 +41,15 @@ class Before:
         except (torch.OutOfMemoryError, MemoryError):
             return
 
-    def put_back(self) -> bool:
-        """Whether all is as it was."""
-        return self.state is not None and not self.state.put_back()
+    def put_back(self, leaves_out: tuple[str, ...] = ()) -> bool:
+        """Whether all is as it was, but for some roots."""
+        if self.state is None:
+            return False
+        rows = self.state.changes()
+        # parameters may be met first where the optimizer lists them
+        changes = [row for row in rows if row.path[0] not in leaves_out or isinstance(row.tensor, torch.nn.Parameter)]
+        apply(changes)
+        return all(change.restore is not None for change in changes)
 
     def changed(self) -> list[Path]:
         """Where values differ now; but for weights in training, what the optimizer writes, and random generators, which
@@ -52,11 +58,11 @@ class Before:
             return []
         rows = self.state.changes(self._is_looked_at)
         places = [path for row in rows if not row.is_random_state for path in row.places]
-        return [path for path in places if path[0] not in _OF_STEP]
+        return [path for path in places if path[0] not in OF_STEP]
 
     def _is_looked_at(self, path: Path, tensor: torch.Tensor) -> bool:
         is_weight = self.side.recipe.training and isinstance(tensor, torch.nn.Parameter)
-        return not is_weight and path[0] not in _OF_STEP
+        return not is_weight and path[0] not in OF_STEP
 
     def parameters(self) -> dict[str, torch.Tensor]:
         """The values that parameters had."""
@@ -99,19 +105,20 @@ def align(eager: Side, compiled: Side, *, numbers: bool = False) -> bool:
     Tensors alone, so that errors do not add up over calls. With `numbers`, what else is plain data too: counters are
     guarded, so that this is for calls that belong to no compile story.
     """
-    if eager.model is compiled.model:
-        return False
-    targets = dict(reach.walk(compiled.roots(), compiled.follows))
+    # of one model for both, each side has its own optimizer
+    only = ("optimizer",) if eager.model is compiled.model else tuple(eager.roots())
+    mine, theirs = ({name: side.roots()[name] for name in only} for side in (compiled, eager))
+    targets = dict(reach.walk(mine, compiled.follows))
     changed = False
     with torch.no_grad() if eager.recipe.training else eager.recipe.without_gradients():
-        for path, source in reach.walk(eager.roots(), eager.follows):
+        for path, source in reach.walk(theirs, eager.follows):
             target = targets.get(path)
             if target is None or target is source or type(target) is not type(source):
                 continue
             if isinstance(source, torch.Tensor):
                 if eager.recipe.training or not isinstance(source, torch.nn.Parameter):
                     changed |= _aligned(source, target)
-            elif numbers and path:
+            elif numbers and path and "param_groups" not in path:
                 changed |= _same_numbers(source, target)
     return changed
 
@@ -128,25 +135,32 @@ def _aligned(source: torch.Tensor, target: torch.Tensor) -> bool:
 
 def _same_numbers(source: Any, target: Any) -> bool:
     """Plain data in a container. What has other keys is filled anew where all of it is plain data."""
-    if isinstance(source, dict):
-        keys = [key for key in source if not reach.is_passed_over(key)]
-        others = [key for key in target if not reach.is_passed_over(key)]
-    elif isinstance(source, list):
-        keys, others = list(range(len(source))), list(range(len(target)))
-    else:
-        return False
-    if keys != others:
-        if not all(_is_plain(source[key]) for key in keys):
+    mine, theirs = _items(target), _items(source)
+    if mine.keys() != theirs.keys():
+        if not all(map(_is_plain, theirs.values())) or any(str(key).startswith("<") for key in theirs):
             return False
-        target.clear()
         content = mapped(source, lambda tensor: tensor.detach().clone())
+        target.clear()
         target.update(content) if isinstance(source, dict) else target.extend(content)
         return True
-    rows = [key for key in keys if isinstance(source[key], _NUMBERS) and source[key] is not target[key]]
-    rows = [key for key in rows if source[key] != target[key] and isinstance(target[key], _NUMBERS)]
+    rows = [key for key, value in theirs.items() if _is_other_number(mine[key], value)]
     for key in rows:
-        target[key] = source[key]
+        target[key] = theirs[key]
     return bool(rows)
+
+
+def _items(value: Any) -> dict[Any, Any]:
+    """What a dict or a list holds, but for what the compiler writes."""
+    if isinstance(value, list):
+        return dict(enumerate(value))
+    if not isinstance(value, dict):
+        return {}
+    rows = enumerate(value.items())
+    return {reach.name_of(key, i): item for i, (key, item) in rows if not reach.is_passed_over(key)}
+
+
+def _is_other_number(mine: Any, theirs: Any) -> bool:
+    return isinstance(mine, _NUMBERS) and isinstance(theirs, _NUMBERS) and mine is not theirs and mine != theirs
 
 
 def _is_plain(value: Any) -> bool:

@@ -68,12 +68,17 @@ def parts(obj: Any, follows: Callable[[type], bool] | None = None) -> list[tuple
         rows += list(enumerate(obj))
     elif isinstance(obj, (set, frozenset)):
         rows += [("<item>", item) for item in obj if not isinstance(item, ATOMS)]
-    if (getattr(type(obj), "__module__", "") or "").startswith(_FOREIGN):
+    if _is_foreign(getattr(type(obj), "__module__", None) or ""):
         return rows
     space = getattr(obj, "__dict__", None)
     if isinstance(space, dict):
         rows.append((".", space))
     return rows + [("~" + name, value) for name, value in slots(obj).items()]
+
+
+def _is_foreign(module: str) -> bool:
+    """Of whole names: a script may be called replay, which is not re."""
+    return any(f"{module}.".startswith(f"{name}.") for name in _FOREIGN)
 
 
 def _of_function(function: types.FunctionType) -> list[tuple[Any, Any]]:

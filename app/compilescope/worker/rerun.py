@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from compilescope.worker.allowance import Allowance, Types, types_of
 from compilescope.worker.check import COMMON_SCALE, Call, Checker, Outcome, perform
 from compilescope.worker.compiling import compiled_side
 from compilescope.worker.effects import Before, align
-from compilescope.worker.ensemble import SEEDS, Jumps, jumps, moved, moved_inputs
+from compilescope.worker.ensemble import SEEDS, Jumps, Stochastic, jumps, moved, moved_inputs
 from compilescope.worker.environment import attempt
 from compilescope.worker.numerics import as_real
 from compilescope.worker.reference import SINGLE, NoReferenceError
@@ -26,6 +27,8 @@ from compilescope.worker.steps import Recipe, Side
 from compilescope.worker.updates import with_gradients
 
 MORE_SEEDS = 12
+# of slow models a few calls must do
+ENOUGH_S = 20.0
 _NONE: frozenset[torch.dtype] = frozenset()
 _HALVES = frozenset((torch.bfloat16, torch.float16))
 
@@ -36,8 +39,8 @@ Pause = Callable[[], contextlib.AbstractContextManager[None]]
 class Trial:
     """What came out. `exact`: in a wider type, `exact_type`, or else `why_not_exact`, a clause. `members`: eager with
     its numbers moved. `update`: what eager's optimizer makes of the compiled model's gradients; `own_update`, of
-    eager's own. `overflows`: whether a loss scale made eager's gradients infinite. `is_restored`: whether all could be
-    put back; `is_unequal`: whether the two sides had counted to other numbers before the call.
+    eager's own. `overflows`: whether a loss scale made eager's gradients infinite. `is_unequal`: whether the two sides
+    had counted to other numbers before the call. `device`: where the outcomes are kept.
     """
 
     eagers: tuple[Outcome, Outcome]
@@ -49,21 +52,20 @@ class Trial:
     update: Any = None
     own_update: Any = None
     overflows: bool = False
-    is_restored: bool = True
     is_unequal: bool = False
     device: torch.device | None = None
 
     def jumps(self, subject: str, limits: Allowance, actual: Outcome | None = None) -> list[Jumps]:
         """Where rounding sends rows of eager's results elsewhere, and where the compiled ones, or others, went."""
-        others = [outcome for outcome in (*self.members, self.exact) if outcome is not None]
+        exact = numbers_in(self.exact.part(subject)) if self.exact is not None else {}
         mine, theirs = (numbers_in(row.part(subject)) for row in (self.eagers[0], actual or self.compiled))
-        moved_parts = [numbers_in(row.part(subject)) for row in others]
+        moved_parts = [numbers_in(row.part(subject)) for row in self.members]
         found = []
         for path, one in mine.items():
             rows = [part[path] for part in moved_parts if isinstance(part.get(path), torch.Tensor)]
             two = theirs.get(path)
             if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
-                found.append(jumps(path, one, two, rows, limits))
+                found.append(jumps(path, one, two, rows, exact.get(path), limits))
         return [row for row in found if row is not None]
 
     def judged(
@@ -128,16 +130,16 @@ class Rerun:
         with self._aside(call), _eager_s_random_numbers():
             return self._again(self._fresh(config), call)
 
-    def in_single(self, call: Call) -> tuple[Outcome, Outcome]:
-        """Eager and compiled without the half types: what then differs was never rounding's."""
+    def in_wider_type(self, call: Call, types: Mapping[Any, torch.dtype]) -> tuple[Outcome, Outcome]:
+        """Eager and compiled in wider types: what then differs was never rounding's."""
         recipe = _without_autocast(self._eager.recipe)
         outcomes = []
-        wide = {name: reference.widened_inputs(inputs, SINGLE) for name, inputs in call.inputs.items()}
+        wide = {name: reference.widened_inputs(inputs, types) for name, inputs in call.inputs.items()}
         with self._aside(call), _eager_s_random_numbers():
             for name in ("eager", "compiled"):
                 self._restore(call)
                 # a shared model is wide by then, and nothing of it is left to widen
-                with reference.widened(self._eager.model, SINGLE), reference.widened(self._compiled.model, SINGLE):
+                with reference.widened(self._eager.model, types), reference.widened(self._compiled.model, types):
                     side = self._eager.twin(recipe) if name == "eager" else self._fresh(self._config, recipe)
                     outcomes.append(self._performed(side, dataclasses.replace(call, inputs=wide, scale=None)))
         return outcomes[0], outcomes[1]
@@ -171,11 +173,11 @@ class Rerun:
                     before.put_back()
                     before.side.model.zero_grad(set_to_none=True)
 
-    def _restore(self, call: Call) -> tuple[bool, bool]:
-        """Both sides as they were before the call, the compiled one with eager's numbers: whether that could be done,
-        and whether there were others."""
-        restored = [before.put_back() for before in call.before.values()]
-        return all(restored), align(self._eager, self._compiled, numbers=True)
+    def _restore(self, call: Call) -> bool:
+        """Both sides as they were before the call, the compiled one with eager's numbers; whether it had others."""
+        for before in call.before.values():
+            before.put_back()
+        return align(self._eager, self._compiled, numbers=True)
 
     def _again(self, side: Side, call: Call) -> Outcome:
         self._restore(call)
@@ -188,14 +190,14 @@ class Rerun:
         return outcome.copied(self._device)
 
     def _tried(self, checker: Checker, call: Call, limits: Allowance) -> Trial:
-        is_restored, is_unequal = self._restore(call)
+        is_unequal = self._restore(call)
         one, two = (self._again(self._eager, call) for _ in range(2))
         side = self._compiled
         if self.draws(checker):
             self._restore(call)
             side = self._fresh(self._config, extra={"fallback_random": True})
         compiled = self._again(side, call)
-        trial = Trial(eagers=(one, two), compiled=compiled, is_restored=is_restored, is_unequal=is_unequal)
+        trial = Trial(eagers=(one, two), compiled=compiled, is_unequal=is_unequal)
         trial.device = self._device
         trial.overflows = self._eager.scaler is not None and not _are_finite(one.gradients)
         if self._eager.optimizer is not None and compiled.gradients is not None:
@@ -222,12 +224,15 @@ class Rerun:
     def _moved(self, call: Call, limits: Allowance, seeds: range) -> list[Outcome]:
         """Eager with inputs and parameters beside where they were; fewer where some cannot be had."""
         found: list[Outcome] = []
+        began = perf_counter()
         for seed in seeds:
+            if perf_counter() - began > ENOUGH_S:
+                break
             self._restore(call)
             inputs = moved_inputs(call.inputs["eager"], limits.eps, seed)
             again = dataclasses.replace(call, inputs={**call.inputs, "eager": inputs})
             try:
-                with moved(self._eager.model, limits.eps, seed):
+                with moved(self._eager.model, limits.eps, seed), Stochastic(limits.eps, seed):
                     found.append(self._performed(self._eager, again))
             except Exception:  # a moved number may lie outside of what a model takes; there may be no room
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -229,6 +230,17 @@ def test_that_one_difference_outweighs_matches_and_names_the_first_stage(make_ru
     found = measure(make_run(extra=rows)).numerics
 
     assert (found.verdict, found.backend, found.max_abs_error) == ("differ", "aot_eager", 0.5)
+
+
+def test_that_a_size_of_a_sweep_that_differs_is_named(make_run: RunMaker):
+    rows = [
+        e.Numerics(backend="inductor", verdict="match"),
+        e.Numerics(backend="inductor", verdict="differ", max_abs_error=0.5, detail="One differs.", shape=1),
+    ]
+    run = make_run(extra=rows)
+    run.workload = dataclasses.replace(run.workload, inputs={"x": [[8, 6], [4, 6]], "mask": [[8]]})
+
+    assert measure(run).numerics.detail == "With x = 4×6, mask = 8: One differs."
 
 
 def test_that_rows_of_other_backends_do_not_make_a_run_incorrect(make_run: RunMaker):
