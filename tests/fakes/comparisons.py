@@ -168,7 +168,7 @@ def _workload(device: str) -> e.WorkloadReady:
             e.Input(name="tokens", shape=(32, 128, 512), dtype="float32", device="cuda:0"),
             e.Input(name="mask", shape=(32, 128), dtype="bool", device="cuda:0"),
         ),
-        copies="deepcopy",
+        copies="loaded_twice",
         parameters=2_099_712,
         parameter_bytes=8_398_848,
     )

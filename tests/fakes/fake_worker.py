@@ -67,7 +67,7 @@ def ok(options: dict[str, Any]) -> None:
         precision="fp32",
         device="cpu",
         inputs=[{"name": "x", "shape": [8, 128], "dtype": "float32"}],
-        copies="deepcopy",
+        copies="loaded_twice",
         parameters=1000,
         parameter_bytes=4000,
     )

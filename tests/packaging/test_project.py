@@ -18,7 +18,7 @@ def test_that_the_worker_loads_the_vocabulary_torch_and_the_standard_library_alo
     own = {name for name in loaded if name.startswith("compilescope.")}
     assert {".".join(name.split(".")[1:3]) for name in own} <= {f"domain.{name}" for name in VOCABULARY} | {"domain"}
     others = {name.split(".")[0] for name in loaded - own} - sys.stdlib_module_names
-    assert others <= {"compilescope", "pynvml", "torch", "triton"}
+    assert others <= {"compilescope", "torch", "triton"}
 
 
 def test_that_what_the_readme_links_is_there() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import random
 import time
 from collections.abc import Callable
@@ -14,9 +15,11 @@ import torch
 from torch import nn
 
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
+from compilescope.worker import clocks
 from compilescope.worker.blocks import Timed
-from compilescope.worker.clocks import FlushedEventClock, WallClock, clock_for
+from compilescope.worker.clocks import EventClock, FlushedEventClock, WallClock, clock_for
 from compilescope.worker.inputs import Inputs
+from compilescope.worker.state import State, Undo
 from compilescope.worker.steps import Recipe, Side, mean_square
 from compilescope.worker.timing import Plan, Timer, undisturbed
 
@@ -89,7 +92,7 @@ def test_that_blocks_in_which_something_compiled_are_void_and_told() -> None:
 
 
 def test_that_a_model_which_settles_after_some_recompiles_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilescope.worker.timing.VOID_S", 10.0)
+    monkeypatch.setattr("compilescope.worker.voids.VOID_S", 10.0)
     compiles = iter([*range(40), *[40] * 1_000_000])
 
     def seen() -> int:
@@ -206,6 +209,9 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> FlushedEventClock:
         def elapsed_time(self, end: FakeEvent) -> float:
             return (end.at - self.at) * 1e3
 
+        def synchronize(self) -> None:
+            return
+
     def take(seconds: float) -> None:
         now[0] += seconds
 
@@ -273,3 +279,369 @@ def test_that_the_collector_comes_back_after_an_error() -> None:
         raise ValueError
 
     assert gc.isenabled()
+
+
+# --- calls that change their inputs -------------------------------------------------------------------------------
+
+
+class Cache:
+    """An input that grows with each call, on which the next call's time depends."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = [0]
+
+
+def growing(cache: Cache, seen: list[int], more: Callable[[], int] = lambda: 1) -> Callable[[], None]:
+    def call() -> None:
+        seen.append(len(cache.rows))
+        cache.rows.extend([1] * more())
+        spin(1e-3)()
+
+    return call
+
+
+def undo_of(cache: Cache, call: Callable[[], None]) -> Undo:
+    state = State({"inputs": {"cache": cache}})
+    call()
+    return Undo(state)
+
+
+def restored(calls: dict[str, Callable[[], None]], undos: dict[str, Undo], plan: Plan = PLAN) -> list[Event]:
+    events: list[Event] = []
+    sides = [(Side(name, nn.Module(), call, RECIPE), Inputs()) for name, call in calls.items()]
+    Timer(sides, events.append, lambda: 0, undos=undos).run(plan)
+    return events
+
+
+def test_that_every_call_sees_its_inputs_as_the_first_one_saw_them() -> None:
+    caches, seen = (Cache(), Cache()), ([], [])  # type: ignore[var-annotated]
+    calls = {name: growing(cache, rows) for name, cache, rows in zip(("eager", "compiled"), caches, seen, strict=True)}
+    undos = {name: undo_of(cache, call) for (name, call), cache in zip(calls.items(), caches, strict=True)}
+
+    events = restored(calls, undos)
+
+    assert all(len(rows) > 10 and set(rows) == {1} for rows in seen)
+    # and so does what comes after the timing
+    assert [len(cache.rows) for cache in caches] == [1, 1]
+    (measured_event,) = [row for row in events if isinstance(row, Measured)]
+    assert measured_event.restored
+    assert not [row for row in events if isinstance(row, (Void, Warning))]
+
+
+def test_that_both_sides_are_timed_alone_where_one_changes_its_inputs() -> None:
+    cache, seen = Cache(), list[int]()
+    calls = {"eager": spin(1e-3), "compiled": growing(cache, seen)}
+
+    events = restored(calls, {"compiled": undo_of(cache, calls["compiled"])})
+
+    for side in ("eager", "compiled"):
+        told = sum(n for row in events if isinstance(row, Samples) and row.side == side for n in row.calls)
+        assert len(measured(events, side, "latency")) == told > 0
+
+
+def test_that_calls_which_change_nothing_are_not_timed_one_by_one() -> None:
+    cache = Cache()
+
+    events = restored({"eager": spin(2e-5), "compiled": spin(2e-5)}, {"eager": undo_of(cache, lambda: None)})
+
+    assert [row.restored for row in events if isinstance(row, Measured)] == [False]
+
+
+def test_that_putting_back_is_no_part_of_the_time() -> None:
+    now = [0.0]
+
+    def take(seconds: float) -> None:
+        now[0] += seconds
+
+    # what a restore queued on a device is waited for before the clock starts, and the call before it stops
+    waits = iter([4e-3, 1e-3] * 5)
+    clock = WallClock(lambda: now[0])
+    block = clock.time(lambda: take(2e-3), 5, lambda: take(next(waits)), restore=lambda: take(9e-3))
+
+    assert block.each_s == pytest.approx([3e-3] * 5)
+    assert (block.seconds, block.wall_s) == pytest.approx((3e-3, 3e-3))
+
+
+def test_that_putting_back_for_long_makes_a_block_of_few_calls() -> None:
+    cache, seen = Cache(), list[int]()
+    call = growing(cache, seen)
+    undo = undo_of(cache, call)
+    put_back = undo.put_back
+
+    def slow() -> None:
+        spin(0.06)()
+        put_back()
+
+    undo.put_back = slow  # type: ignore[method-assign]
+
+    events = restored({"eager": spin(1e-3), "compiled": call}, {"compiled": undo}, Plan(budget_s=1.0, interval=0.0))
+
+    counts = [n for row in events if isinstance(row, Samples) and row.side == "compiled" for n in row.calls]
+    assert counts and max(counts) <= 5
+
+
+def test_that_a_call_which_later_changes_more_than_the_first_one_is_told_and_not_timed() -> None:
+    cache, seen, made = Cache(), list[int](), iter(range(1_000_000))
+    other = [0]
+
+    def call() -> None:
+        if next(made) > 100:
+            other.append(0)
+        growing(cache, seen)()
+
+    state = State({"inputs": {"cache": cache, "other": other}})
+    call()
+
+    events = restored({"eager": spin(1e-3), "compiled": call}, {"compiled": Undo(state)}, Plan(budget_s=30, interval=0))
+
+    assert {row.side for row in events if isinstance(row, Void)} == {"compiled"}
+    assert [row.code for row in events if isinstance(row, Warning)] == ["inputs_not_put_back"]
+
+
+# --- blocks that are queued on a device ----------------------------------------------------------------------------
+
+
+class Played:
+    """A device with a queue: calls return once they are launched, and their work is done one after the other.
+
+    Host and device have one clock, which stands still but for what is played. `rests`: how long the device had nothing
+    to do before each piece of work; `most_ahead`: for how long it had work at the most.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.host = self.device = 0.0
+        self.rests: list[float] = []
+        self.most_ahead = 0.0
+        played = self
+
+        class PlayedEvent:
+            def __init__(self, *, enable_timing: bool = False) -> None:  # noqa: ARG002 - of a played one
+                self.at = 0.0
+
+            def record(self) -> None:
+                self.at = max(played.host, played.device)
+
+            def synchronize(self) -> None:
+                played.host = max(played.host, self.at)
+
+            def elapsed_time(self, end: PlayedEvent) -> float:
+                return (end.at - self.at) * 1e3
+
+        monkeypatch.setattr(torch.cuda, "Event", PlayedEvent)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(L2_cache_size=4096))
+        for module in ("timing", "clocks", "filling", "voids"):
+            monkeypatch.setattr(f"compilescope.worker.{module}.perf_counter", self.read)
+
+    def read(self) -> float:
+        self.host += 1e-7
+        return self.host
+
+    def work(self, *, launch_s: float, work_s: float) -> None:
+        self.host += launch_s
+        self.rests.append(max(self.host - self.device, 0.0))
+        self.device = max(self.host, self.device) + work_s
+        self.most_ahead = max(self.most_ahead, self.device - self.host)
+
+    def wait(self) -> None:
+        self.host = max(self.host, self.device)
+
+    def side(self, name: str, *, launch_s: float, work_s: float) -> tuple[Side, Inputs]:
+        side = Side(name, nn.Module(), lambda: self.work(launch_s=launch_s, work_s=work_s), RECIPE)
+        side.synchronize = self.wait  # type: ignore[method-assign]
+        return side, Inputs()
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Played:
+    return Played(monkeypatch)
+
+
+FAST, SLOW = {"launch_s": 1e-5, "work_s": 1e-4}, {"launch_s": 1e-5, "work_s": 2e-4}
+LAUNCH_BOUND = {"launch_s": 1e-4, "work_s": 5e-5}
+SECOND = Plan(budget_s=1.0, interval=0.0)
+
+
+def run_on(
+    played: Played,
+    clock: EventClock | FlushedEventClock,
+    eager: dict[str, float],
+    compiled: dict[str, float],
+    **options: Any,
+) -> list[Event]:
+    events: list[Event] = []
+    sides = [played.side("eager", **eager), played.side("compiled", **compiled)]
+    Timer(sides, events.append, options.pop("compiles", lambda: 0), clock=clock, **options).run(SECOND)
+    return events
+
+
+def queued(events: list[Event]) -> bool | None:
+    return next(row.queued for row in events if isinstance(row, Measured))
+
+
+def test_that_a_device_does_not_rest_between_queued_blocks(played: Played) -> None:
+    events = run_on(played, EventClock(), SLOW, FAST)
+
+    assert queued(events)
+    assert back_to_back(events, "eager") == pytest.approx([2e-4] * len(back_to_back(events, "eager")))
+    assert back_to_back(events, "compiled") == pytest.approx([1e-4] * len(back_to_back(events, "compiled")))
+    assert len(back_to_back(events, "eager")) == len(back_to_back(events, "compiled")) > 15
+    # calibration and latencies wait for their calls; the calls of blocks are most of all
+    assert sum(rest > 0 for rest in played.rests) < len(played.rests) / 2
+    # three blocks of some 21 ms, with their lead
+    assert played.most_ahead < 0.070
+
+
+def test_that_a_device_rests_between_blocks_where_no_queue_is_asked_for(played: Played) -> None:
+    events = run_on(played, EventClock(queues=False), SLOW, FAST)
+
+    assert queued(events) is False
+    assert played.most_ahead < 0.023
+    assert all(row.wall_s for row in events if isinstance(row, Samples) and row.measure == "back_to_back")
+
+
+@pytest.mark.parametrize("eager", [SLOW, LAUNCH_BOUND])
+def test_that_launches_do_not_hide_behind_the_block_before(played: Played, eager: dict[str, float]) -> None:
+    events = run_on(played, EventClock(), eager, LAUNCH_BOUND)
+
+    # a loop of these calls waits for their launches
+    assert queued(events) is False
+    assert min(back_to_back(events, "compiled")) > 0.98e-4
+
+
+def test_that_the_wall_clock_tells_nothing_of_a_queued_block(played: Played) -> None:
+    events = run_on(played, EventClock(), FAST, FAST)
+
+    assert not any(row.wall_s for row in events if isinstance(row, Samples))
+
+
+def test_that_flushed_blocks_are_queued_as_well(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FlushedEventClock(torch.device("cpu"))
+    monkeypatch.setattr(clock, "_buffer", SimpleNamespace(zero_=lambda: played.work(launch_s=1e-5, work_s=7e-5)))
+
+    events = run_on(played, clock, SLOW, FAST)
+
+    assert queued(events)
+    assert back_to_back(events, "eager") == pytest.approx([2e-4] * len(back_to_back(events, "eager")))
+    assert back_to_back(events, "compiled") == pytest.approx([1e-4] * len(back_to_back(events, "compiled")))
+
+
+def test_that_a_block_which_compiled_is_void_although_it_is_read_late(played: Played) -> None:
+    # asked before and after each block, eager's first: the third pair's compiled block
+    asked = iter(range(1_000_000))
+
+    events = run_on(played, EventClock(), SLOW, FAST, compiles=lambda: int(next(asked) >= 4 * 2 + 3))
+
+    assert queued(events)
+    assert [(row.block, row.side) for row in events if isinstance(row, Void)] == [(2, "compiled")]
+
+
+def test_that_each_queued_block_has_its_own_loss(played: Played) -> None:
+    events: list[Event] = []
+    sides = [played.side(name, **FAST) for name in ("eager", "compiled")]
+    # the eighth time is right after the compiled block of the second pair
+    losses = iter([1.0] * 7 + [float("nan")] + [1.0] * 1_000_000)
+
+    def compiles() -> int:
+        sides[1][0].last_loss = torch.tensor(next(losses))
+        return 0
+
+    Timer(sides, events.append, compiles, clock=EventClock()).run(SECOND)
+
+    assert queued(events)
+    assert [(row.block, row.side) for row in events if isinstance(row, Void)] == [(1, "compiled")]
+
+
+def test_that_steps_whose_scaler_has_to_be_asked_are_not_queued(played: Played) -> None:
+    events: list[Event] = []
+    sides = [played.side(name, **FAST) for name in ("eager", "compiled")]
+    sides[1][0].scaler = SimpleNamespace(get_scale=lambda: 1.0)  # type: ignore[assignment]
+
+    Timer(sides, events.append, lambda: 0, clock=EventClock()).run(SECOND)
+
+    assert queued(events) is False
+
+
+def test_that_long_calls_are_not_queued(played: Played) -> None:
+    long = {"launch_s": 1e-5, "work_s": 0.3}
+
+    assert queued(run_on(played, FlushedEventClock(torch.device("cpu")), long, long)) is False
+
+
+def test_that_calls_on_a_device_are_timed_alone_after_what_was_put_back(played: Played) -> None:
+    cache = Cache()
+
+    def call() -> None:
+        cache.rows.append(1)
+        played.work(**FAST)
+
+    undo = undo_of(cache, call)
+    put_back = undo.put_back
+
+    def copy_back() -> None:
+        put_back()
+        # behind it launches would hide
+        played.work(launch_s=1e-5, work_s=5e-3)
+
+    undo.put_back = copy_back  # type: ignore[method-assign]
+    sides = [played.side(name, **FAST) for name in ("eager", "compiled")]
+    sides[1][0].call = call
+    events: list[Event] = []
+
+    Timer(sides, events.append, lambda: 0, clock=EventClock(), undos={"compiled": undo}).run(SECOND)
+
+    # the launch, and the work
+    for side in ("eager", "compiled"):
+        assert back_to_back(events, side) == pytest.approx([1.1e-4] * len(back_to_back(events, side)), rel=0.01)
+    assert [(row.restored, row.queued) for row in events if isinstance(row, Measured)] == [(True, False)]
+
+
+def test_that_a_choice_of_the_queue_reaches_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(L2_cache_size=4096))
+    monkeypatch.setattr(clocks, "QUEUES", True)
+
+    found = [clock_for(torch.device("cuda"), l2_flush=False, queue=queue).queues for queue in (None, True, False)]
+
+    assert found == [True, True, False]
+    assert not clock_for(torch.device("cpu"), l2_flush=False, queue=True).queues
+
+
+# --- the card's clock ------------------------------------------------------------------------------------------------
+
+
+class Card:
+    """A GPU that says one clock after the other."""
+
+    def __init__(self, *mhz: int | None) -> None:
+        self._mhz = itertools.cycle(mhz)
+
+    def clock_mhz(self) -> int | None:
+        return next(self._mhz)
+
+
+def with_card(played: Played, card: Card) -> list[Event]:
+    return run_on(played, EventClock(), FAST, FAST, card=card)
+
+
+def test_that_the_card_s_clock_stands_beside_each_block(played: Played) -> None:
+    events = with_card(played, Card(1980, 1965))
+
+    rows = [row for row in events if isinstance(row, Samples) and row.measure == "back_to_back"]
+    assert all(len(row.clock_mhz) == len(row.seconds) for row in rows)
+    assert {mhz for row in rows if row.side == "compiled" for mhz in row.clock_mhz} == {1965}
+    assert not [row for row in events if isinstance(row, Warning)]
+
+
+def test_that_a_clock_which_differs_between_the_sides_is_told(played: Played) -> None:
+    events = with_card(played, Card(1980, 1755))
+
+    (warning,) = [row for row in events if isinstance(row, Warning)]
+    assert warning.code == "clock_wanders"
+    assert "1980 MHz" in warning.message and "1755 MHz" in warning.message
+
+
+def test_that_no_clock_is_told_where_the_card_does_not_say_it(played: Played) -> None:
+    events = with_card(played, Card(1980, None))
+
+    rows = [row for row in events if isinstance(row, Samples)]
+    assert not [row for row in rows if row.side == "compiled" and row.clock_mhz]
+    assert not [row for row in events if isinstance(row, Warning)]

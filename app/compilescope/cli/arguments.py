@@ -90,7 +90,8 @@ def cards(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 def measurement(arguments: argparse.Namespace) -> Measurement:
     """How every configuration is measured."""
-    return Measurement(budget_s=arguments.budget, l2_flush=arguments.l2_flush)
+    queued = {None: None, "on": True, "off": False}[arguments.queue]
+    return Measurement(budget_s=arguments.budget, l2_flush=arguments.l2_flush, queued=queued)
 
 
 def _window_parser() -> Parser:
@@ -162,7 +163,7 @@ def _add_workload(parser: Parser) -> None:
     )
     group.add_argument("--train-mode", action="store_true", help="inference with the module in training mode")
     group.add_argument(
-        "--grad-mode", choices=GRAD_MODES, default="inference_mode", help="how inference does without gradients"
+        "--grad-mode", choices=GRAD_MODES, default="inference_mode", help="how inference is called: without gradients by one of two ways, or with them"
     )
     group.add_argument("--threads", metavar="NUMBER", type=_count, help="threads on the CPU; default: torch's choice")
     group.add_argument(
@@ -198,6 +199,12 @@ def _add_measurement(parser: Parser) -> None:
     )
     group.add_argument(
         "--l2-flush", action="store_true", help="on CUDA: write over the L2 cache before each call, untimed"
+    )
+    group.add_argument(
+        "--queue",
+        choices=("on", "off"),
+        help="on CUDA: blocks of calls follow each other without a pause, as under steady load (on where it can be), "
+        "or the card rests between them",
     )
     group.add_argument("--cache", choices=("fresh", "mine"), default="fresh", help="compiler caches: fresh, or yours")
 

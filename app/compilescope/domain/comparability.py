@@ -37,6 +37,7 @@ def _facts(run: Run) -> dict[str, str]:
         "Training mode": "on" if asked.train_mode else "off",
         "The mode without gradients": asked.grad_mode if asked.phase == "inference" else "",
         "The L2 cache between calls": {True: "flushed", False: "left as it is", None: ""}[measure(run).l2_flush],
+        "The way that calls are timed": {True: "each alone", False: "back to back", None: ""}[measure(run).restored],
         "The input": ", ".join(inputs),
         "The device": (machine.device if machine else None) or (found.device if found else None) or asked.device or "",
         "The processor": (machine.cpu or "") if machine else "",

@@ -42,7 +42,7 @@ LEAVE_IT, NO_ANSWER = "Leave it eager", "No answer yet"
 LONG_JOB_S, MINUTE_S = 36_000.0, 60.0
 MOST_NAMED = 4
 # the warnings with which the worker ends a timing in which no block counts
-GIVEN_UP = ("no_step_counts", "recompiles_while_timed")
+GIVEN_UP = ("no_step_counts", "recompiles_while_timed", "not_comparable")
 # of two configurations that measure alike, the one with fewer ways to go wrong
 _MODE_ORDER = (None, "default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
@@ -218,6 +218,8 @@ def _is_open(run: Run, verdict: Verdict) -> bool:
 
 
 def _kind_word(run: Run, verdict: Verdict) -> str:
+    if verdict.kind == "no_difference" and measure(run).speedup is None:
+        return "without a speedup"
     if _is_open(run, verdict):
         return "too noisy to tell"
     return verdict.kind.replace("_", " ")

@@ -123,7 +123,9 @@ class Environment(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadReady(Event):
-    """What the script offers and what was taken. `copies`: how the second model was made: deepcopy, rebuilt, shared.
+    """What the script offers and what was taken. `copies`: how the two models were made: loaded_twice, copied, shared;
+    `copies_reason`: why not from two loads of the script, a sentence.
+
 
     `float32_matmul_precision`: torch's setting for matrix products, once the script was loaded: highest, high, medium.
     """
@@ -136,6 +138,7 @@ class WorkloadReady(Event):
     device: str | None = None
     inputs: tuple[Input, ...] = ()
     copies: str | None = None
+    copies_reason: str | None = None
     parameters: int | None = None
     parameter_bytes: int | None = None
     float32_matmul_precision: str | None = None
@@ -335,7 +338,8 @@ class FirstUse(Event):
 @dataclass(frozen=True, kw_only=True)
 class Samples(Event):
     """Timed calls, in chunks. `seconds[i]` is the time per call of block `block + i` (`measure` back_to_back), or of
-    one synchronised call (`measure` latency); `wall_s` the wall clock beside a device clock."""
+    one synchronised call (`measure` latency); `wall_s` the wall clock beside a device clock; `clock_mhz` the GPU's
+    clock while each block ran, or right after it. Both are empty where they are not known."""
 
     type: ClassVar[str] = "samples"
     side: str = ""  # eager | compiled
@@ -346,6 +350,7 @@ class Samples(Event):
     seconds: tuple[float, ...] = ()
     wall_s: tuple[float, ...] = ()
     calls: tuple[int, ...] = ()
+    clock_mhz: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,12 +368,16 @@ class Measured(Event):
     """Timing of one shape has ended. `stop`: interval or budget.
 
     `l2_flush`: whether the L2 cache was written over before each call; None where there is none to flush.
+    `restored`: each call was timed alone, with inputs and state put back before it. `queued`: blocks followed each
+    other without a pause; None on a device that has no queue.
     """
 
     type: ClassVar[str] = "measured"
     shape: int = 0
     stop: str = "budget"
     l2_flush: bool | None = None
+    restored: bool = False
+    queued: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,6 +78,8 @@ class Measures:
     processes_disagree: bool | None = None
     stopped_by: str | None = None
     l2_flush: bool | None = None
+    queued: bool | None = None
+    restored: bool | None = None
     void_blocks: int = 0
     eager_first_call_s: float | None = None
     cold_first_call_s: float | None = None
@@ -173,6 +175,8 @@ def _measure(run: Run) -> Measures:
         processes_disagree=statistics.disagree(pairs),
         stopped_by=_stopped_by(processes),
         l2_flush=next((p.measured[0].l2_flush for p in processes if 0 in p.measured), None),
+        queued=next((p.measured[0].queued for p in processes if 0 in p.measured), None),
+        restored=next((p.measured[0].restored for p in processes if 0 in p.measured), None),
         void_blocks=sum(len({row.block for row in p.voids}) for p in processes),
         eager_first_call_s=_first_call(run.story, EAGER),
         cold_first_call_s=cold,

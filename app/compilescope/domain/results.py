@@ -60,6 +60,7 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
         "label": run.label,
         "config": run.config.to_json(),
         "workload": None if workload == common else workload,
+        "models": _models(run),
         "outcome": run.outcome,
         "error": _error(run),
         **story_json(run, measures),
@@ -131,6 +132,12 @@ def _workload(run: Run) -> dict[str, Any]:
     }
 
 
+def _models(run: Run) -> dict[str, Any] | None:
+    """How the eager and the compiled model were made."""
+    found = next((process.workload for process in run.processes if process.workload), None)
+    return {"made": found.copies, "reason": found.copies_reason} if found and found.copies else None
+
+
 def _error(run: Run) -> dict[str, Any] | None:
     error = run.error
     if error is None:
@@ -155,6 +162,8 @@ def _timing(measures: Measures) -> dict[str, Any]:
         "void_blocks": measures.void_blocks,
         "stopped_by": measures.stopped_by,
         "l2_flush": measures.l2_flush,
+        "queued": measures.queued,
+        "restored": measures.restored,
     }
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _STAGES = {
     "start": "starting Python",
     "load": "loading the script",
-    "eager": "eager first",
+    "eager": "calling eager",
     "compile": "compiling",
     "check": "checking results",
     "warm_up": "warming up",
@@ -75,6 +75,8 @@ def standing(run: Run, verdict: Verdict | None) -> str:
         return ending(run)
     if verdict is None:
         return "judging"
+    if verdict.kind == "no_difference" and measure(run).speedup is None:
+        return "no speedup"
     if verdict.kind == "no_difference" and not is_settled(measure(run).speedup):
         return "too noisy"
     return _KINDS.get(verdict.kind, verdict.kind)

@@ -100,6 +100,7 @@ class ProcessStory:
             blocks=[series.blocks[i] for i in keep],
             seconds=[series.seconds[i] for i in keep],
             wall_s=[series.wall_s[i] for i in keep] if len(series.wall_s) == len(series.blocks) else [],
+            clock_mhz=[series.clock_mhz[i] for i in keep] if len(series.clock_mhz) == len(series.blocks) else [],
             at=[series.at[i] for i in keep],
         )
 
@@ -242,4 +243,5 @@ class ProcessStory:
         series.blocks += range(event.block, event.block + len(event.seconds))
         series.seconds += event.seconds
         series.wall_s += event.wall_s
+        series.clock_mhz += event.clock_mhz
         series.at += [event.at] * len(event.seconds)

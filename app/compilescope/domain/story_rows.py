@@ -79,6 +79,7 @@ class Series:
     blocks: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
+    clock_mhz: list[int] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
     # how many seconds were sorted, and those; replaced as a whole, since several threads may read a run that is over
     _sorted: tuple[int, list[float]] = field(default=(0, []), repr=False)
@@ -90,6 +91,7 @@ class Series:
             blocks=list(self.blocks),
             seconds=list(self.seconds),
             wall_s=list(self.wall_s),
+            clock_mhz=list(self.clock_mhz),
             at=list(self.at),
         )
 

@@ -20,6 +20,8 @@ MEANS_APART = 0.05
 KINDS = ("failed", "incorrect", "not_compiled", "slower", "faster", "no_difference")
 # errors whose message is a sentence of ours, to which a class adds nothing
 _OWN_TYPES = ("ScriptError", "NothingToRun", "SystemExit", "SetupError")
+# what it warns of where two models, or two calls, are not alike and there is nothing to time
+NOT_COMPARABLE = "not_comparable"
 # what the worker warns of when the machine disturbed its timing
 _UNREST = ("busy_machine", "gpu_shared", "gpu_throttled")
 
@@ -72,11 +74,17 @@ def _judge(run: Run, noise_floor: float) -> Verdict | None:
     cold, warm = _break_evens(run, measures) if kind == "faster" else (None, None)
     return Verdict(
         kind=kind,
-        summary=_of_sizes(_timing(kind, measures.speedup, noise_floor), measures),
+        summary=why_not_timed(run) or _of_sizes(_timing(kind, measures.speedup, noise_floor), measures),
         reasons=_evidence(run, measures, cold, noise_floor),
         cold_break_even=cold,
         warm_break_even=warm,
     )
+
+
+def why_not_timed(run: Run) -> str:
+    """Why the worker timed nothing although the run finished; empty where it did time."""
+    rows = [row for process in run.processes for row in process.warnings if row.code == NOT_COMPARABLE]
+    return rows[0].message if rows and measure(run).speedup is None else ""
 
 
 def _break_evens(run: Run, measures: Measures) -> tuple[BreakEven | None, BreakEven | None]:

@@ -12,12 +12,12 @@ from compilescope.domain.config import Config
 
 Phase = Literal["inference", "training"]
 Precision = Literal["fp32", "tf32", "bf16", "fp16"]
-GradMode = Literal["inference_mode", "no_grad"]
+GradMode = Literal["inference_mode", "no_grad", "enable_grad"]
 Start = Literal["cold", "warm"]
 
 PHASES: tuple[Phase, ...] = ("inference", "training")
 PRECISIONS: tuple[Precision, ...] = ("fp32", "tf32", "bf16", "fp16")
-GRAD_MODES: tuple[GradMode, ...] = ("inference_mode", "no_grad")
+GRAD_MODES: tuple[GradMode, ...] = ("inference_mode", "no_grad", "enable_grad")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Workload:
     `entry`: name as `scan` and the worker list it; None = the script's first.
     `device`: "cpu", "cuda", "cuda:1" …; None = the first CUDA device, or else the CPU.
     `inputs`: sizes chosen by name instead of the script's own, several per name make a shape sweep.
-    `grad_mode`: how inference does without gradients. `threads`: that torch uses on the CPU; None = its own choice.
+    `grad_mode`: how inference does without gradients, or that it does with them (enable_grad). `threads`: that torch uses on the CPU; None = its own choice.
     """
 
     script: str
@@ -77,12 +77,15 @@ class Measurement:
     """How long and how surely to measure. Seconds, except `interval`, a half width relative to the speedup.
 
     `l2_flush`: whether a CUDA device's L2 cache is written over before each call, outside of the time.
+    `queued`: whether its blocks follow each other without a pause; None = the device's default. They never do where
+    the host does not run ahead of the device, or has to wait for it.
     """
 
     budget_s: float = 10.0
     interval: float = 0.01
     seed: int = 0
     l2_flush: bool = False
+    queued: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -112,7 +112,7 @@ def verdict_word(run: Run, verdict: Verdict | None) -> str:
 def no_difference_word(speedup: Interval | None) -> str:
     """An interval must be there, and leave out all that matters, before it can say that nothing differs."""
     if speedup is None:
-        return "too few calls"
+        return "no speedup"
     return VERDICTS["no_difference"] if is_settled(speedup) else "too noisy"
 
 

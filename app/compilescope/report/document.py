@@ -242,20 +242,33 @@ def _workload_facts(runs: Sequence[Run], measurement: Measurement | None) -> lis
         ("Precision", ", ".join(dict.fromkeys(run.workload.precision for run in runs))),
         ("Device", (found.device if found else None) or asked.device or ""),
         ("Module mode", "training" if asked.train_mode or asked.phase == "training" else "eval"),
-        ("Inference without gradients by", asked.grad_mode if asked.phase == "inference" else ""),
+        ("Gradients in inference", asked.grad_mode if asked.phase == "inference" else ""),
         ("Threads asked for", str(asked.threads or "")),
         ("Arguments", " ".join(asked.arguments)),
     ]
     if found:
         rows += [("Input " + row.name, _input_text(row)) for row in found.inputs]
         rows.append(("Parameters", units.count(found.parameters) if found.parameters else ""))
-        rows.append(("Second model", {"deepcopy": "a deep copy", "rebuilt": "built again from one seed"}.get(
-            found.copies or "", found.copies or "")))  # fmt: skip
+        rows.append(("The two models", models_text(found)))
     if measurement:
         rows.append(("Timing budget", f"{units.duration(measurement.budget_s)} a configuration"))
         rows.append(("Interval asked for", f"± {units.percent(measurement.interval)}"))
         rows.append(("Seed", str(measurement.seed)))
     return [(name, value) for name, value in rows if value]
+
+
+def models_text(found: e.WorkloadReady) -> str:
+    """How the eager and the compiled model were made, with the reason where not from two loads of the script."""
+    words = {
+        "loaded_twice": "two loads of the script, the state of one written into the other",
+        "copied": "two copies of one model, made the same way",
+        "shared": "one model for both, put back between them",
+        # as earlier versions told it
+        "deepcopy": "the model and a deep copy",
+        "rebuilt": "built twice from one seed",
+    }
+    text = words.get(found.copies or "", found.copies or "")
+    return f"{text}. {found.copies_reason}" if found.copies_reason else text
 
 
 def _input_text(row: e.Input) -> str:

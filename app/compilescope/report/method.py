@@ -18,6 +18,10 @@ from compilescope.domain.verdict import is_as_narrow_as_asked, noise_floor_text
 from compilescope.domain.workload import Measurement, Workload
 
 _SWITCH = {None: "auto", True: "on", False: "off"}
+_ALONE = (
+    "the time of a call by itself, waited for, with inputs and state put back before it, outside of the time; a block "
+    "is worth the median of its calls."
+)
 
 
 def commands(runs: Sequence[Run], measurement: Measurement | None = None) -> list[str]:
@@ -55,6 +59,7 @@ def _workload_arguments(workload: Workload, measurement: Measurement | None) -> 
     found += [part for word in workload.arguments for part in ("--arg", word)]
     if measurement:
         found += ["--budget", f"{measurement.budget_s:g}", *["--l2-flush"] * measurement.l2_flush]
+        found += ["--queue", _SWITCH[measurement.queued]] if measurement.queued is not None else []
     return found
 
 
@@ -140,19 +145,34 @@ def _what_a_start_is(runs: Sequence[Run]) -> str:
 
 def _what_the_sides_are(runs: Sequence[Run]) -> str:
     copies = [process.workload.copies for run in runs for process in run.processes if process.workload]
-    if "shared" not in copies:
-        return "are separate copies of the model"
     if set(copies) == {"shared"}:
-        return "share one model, since it could be neither copied nor built twice"
-    return "are separate copies of the model, or share one that could be neither copied nor built twice"
+        return "share one model, since it could be neither loaded twice nor copied"
+    text = "are two models from two loads of the script" if "loaded_twice" in copies else "are copies of the model"
+    if {"loaded_twice", "copied"} <= set(copies):
+        text += ", or copies of one model"
+    return text + (", or share one that could be neither loaded twice nor copied" if "shared" in copies else "")
 
 
 def _what_a_call_is(measured: Sequence[Measures]) -> str:
+    timed = [found for found in measured if found.clock]
+    others = [found for found in timed if not found.restored]
+    if timed and not others:
+        return f"The figure compared is {_ALONE}"
+    text = _what_a_free_call_is(measured)
+    return text if len(others) == len(timed) else f"{text} Where calls change their inputs or state, it is {_ALONE}"
+
+
+def _what_a_free_call_is(measured: Sequence[Measures]) -> str:
+    queued = (
+        " Blocks followed each other without a pause, at the clock that the card holds under steady load."
+        if any(found.queued for found in measured)
+        else ""
+    )
     if any(found.l2_flush for found in measured):
         return (
             "The L2 cache was written over before each call, outside of the time: the figure compared is the time of a "
             "call that finds its data in the device's memory and not in the cache; a block is worth the median of its "
-            "calls."
+            f"calls.{queued}"
         )
     text = "The figure compared is the time per call, back to back: what a training loop or a busy server gets."
     if any(found.clock == "wall" for found in measured):
@@ -161,7 +181,7 @@ def _what_a_call_is(measured: Sequence[Measures]) -> str:
             "tells another speedup, the verdict says so."
         )
     cached = any(found.l2_flush is False for found in measured)
-    return text + (" The L2 cache was not flushed between calls." if cached else "")
+    return text + (" The L2 cache was not flushed between calls." if cached else "") + queued
 
 
 def _work_sentences(runs: Sequence[Run]) -> Iterator[str]:

@@ -11,32 +11,41 @@ from typing import Any
 import torch
 
 from compilescope.domain.config import Config
-from compilescope.domain.events import FirstCall, Memory, Warning, WorkloadReady
-from compilescope.domain.scan import scan
+from compilescope.domain.events import Entered, FirstCall, Warning, WorkloadReady
 from compilescope.domain.workload import Job, Workload
-from compilescope.worker import compiling, environment, first_use, memory, noise, provenance, setting
+from compilescope.worker import blame, compiling, environment, first_use, memory, noise, provenance, setting, steady
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
-from compilescope.worker.check import SLOW_CALL_S, Checker
+from compilescope.worker.check import SLOW_CALL_S, Call, Checker, Outcome, outcome_of
 from compilescope.worker.clocks import clock_for
-from compilescope.worker.entries import choose, seed_all
+from compilescope.worker.entered import Entries
+from compilescope.worker.entries import seed_all
 from compilescope.worker.errors import WorkerError
-from compilescope.worker.inputs import Source, duplicate
-from compilescope.worker.loader import load
-from compilescope.worker.models import SHARED, Builder, Pair, has_lazy_parameters, storage_bytes
+from compilescope.worker.inputs import Inputs
+from compilescope.worker.models import storage_bytes
+from compilescope.worker.instances import Instance
+from compilescope.worker.likeness import synchronise
+from compilescope.worker.pair import SHARED, Pair, Pairs
 from compilescope.worker.profiling import Profiler
+from compilescope.worker.proof import Proof, plain_sides, prove
+from compilescope.worker.steady import Steady
 from compilescope.worker.steps import Recipe, Side
 from compilescope.worker.timing import Plan, Timer
 from compilescope.worker.verdicts import Judge
 
 FEWEST_WARM_UPS, MOST_WARM_UPS = 3, 16
 MOST_LATE_COMPILES = 2
+EAGER, COMPILED = "eager", "compiled"
 STANCE = "force_eager"
 StageOf = Callable[[str], contextlib.AbstractContextManager[None]]
 
 
 class Bench:
-    """Eager beside compiled, for one configuration, in one process."""
+    """Eager beside compiled, for one configuration, in one process.
+
+    The cold process is the user's program: the compiled model is called first, and eager after it. In the warm one it
+    is the other way round.
+    """
 
     def __init__(self, job: Job, channel: Channel, stage_of: StageOf) -> None:
         if job.workload is None:
@@ -48,40 +57,36 @@ class Bench:
         self._emit = channel.emit
         self._stage_of = stage_of
         self._capture = Capture(channel.emit, channel.clock, job.trace)
+        self._entries = Entries()
         self._device = setting.choose_device(self._workload.device)
+        self._first = COMPILED if job.start == "cold" else EAGER
+        self._sides: dict[str, Side] = {}
 
-    def load(self) -> None:
-        """Import the script, build its model and inputs, and tell what was taken."""
+    def load(self, *, both: bool) -> None:
+        """Load the script, build its model and inputs, and tell what was taken; for a measurement twice."""
         with self._stage_of("load"):
             if self._device.type == "cuda":
                 with first_use.timed("CUDA context", self._emit):
                     torch.zeros(1, device=self._device).item()
             setting.apply(self._workload)
-            seed_all(self._seed)
-            found = scan(self._workload.script)
-            module = load(self._workload.script, self._workload.arguments)
-            recipe, entries = choose(module, found, self._workload.entry)
-            training = self._workload.phase == "training" or self._workload.train_mode
-            builder = Builder(recipe.model, device=self._device, training=training, seed=self._seed)
-            model = builder.build()
-            self._source = Source(recipe.inputs, self._device)
-            self._source.use_names_of(model)
+            self._pairs = Pairs(self._workload, device=self._device, seed=self._seed)
             self._sizes = setting.sizes_of(self._workload)
-            self._source.sizes = self._sizes[0]
-            seed_all(self._seed)
-            self._inputs = self._source.make()
-            self._work = Recipe.of(self._workload, self._device, module)
+            self._pair = self._pairs.next_pair() or self._pairs.alone() if both else self._pairs.alone()
+            self._pair.use_sizes(self._sizes[0])
+            self._inputs = self._pair.make_inputs(self._seed)
             # the script may compile functions itself; then only a stance makes a true eager side
             self._script_compiles = "torch._dynamo" in sys.modules
-            self._pair = self._second_model(builder, model, rebuilds=recipe.rebuilds)
-            self._tell_workload(entries, recipe.entry.name)
+            self._tell_workload(is_pair=both)
 
     def run(self) -> None:
         try:
-            self._call_eager()
-            self._compile()
+            call = Call(inputs=self._inputs, seed=self._seed)
+            first = {name: self._first_call(name, call) for name in self._in_order}
             with self._stage_of("check"):
-                self._checker = Checker(self._eager, self._compiled, self._source, seed=self._seed)
+                self._checker = Checker(
+                    self._eager, self._compiled, self._pair.make_inputs, seed=self._seed, first=self._first
+                )
+                self._checker.begin(call, first)
                 self._checker.run(self._inputs)
             with self._stage_of("warm_up"):
                 self._warm_up()
@@ -93,25 +98,34 @@ class Bench:
         finally:
             self._capture.finish()
 
-    def _second_model(self, builder: Builder, model: Any, *, rebuilds: bool) -> Pair:
-        if has_lazy_parameters(model):
-            with torch.no_grad():
-                inputs = duplicate(self._inputs)
-                model(*inputs.args, **inputs.kwargs)
-        return builder.pair(model, rebuilds=rebuilds)
+    @property
+    def _in_order(self) -> tuple[str, str]:
+        return (COMPILED, EAGER) if self._first == COMPILED else (EAGER, COMPILED)
 
-    def _tell_workload(self, entries: list[Any], entry: str) -> None:
+    @property
+    def _eager(self) -> Side:
+        return self._sides[EAGER]
+
+    @property
+    def _compiled(self) -> Side:
+        return self._sides[COMPILED]
+
+    # --- what was taken
+
+    def _tell_workload(self, *, is_pair: bool) -> None:
+        model = self._pair.eager.model
         self._emit(
             WorkloadReady(
-                entries=tuple(entries),
-                entry=entry,
+                entries=tuple(self._pairs.entries),
+                entry=self._pairs.entry.name,
                 phase=self._workload.phase,
                 precision=self._workload.precision,
                 device=str(self._device),
-                inputs=self._source.describe(self._inputs),
-                copies=self._pair.copies,
-                parameters=sum(parameter.numel() for parameter in self._pair.eager.parameters()),
-                parameter_bytes=storage_bytes(iter(self._pair.eager.parameters())),
+                inputs=self._pair.eager.source.describe(self._inputs[EAGER]),
+                copies=self._pair.copies if is_pair else None,
+                copies_reason=(self._pair.reason or None) if is_pair else None,
+                parameters=sum(parameter.numel() for parameter in model.parameters()),
+                parameter_bytes=storage_bytes(iter(model.parameters())),
                 float32_matmul_precision=environment.attempt(torch.get_float32_matmul_precision, None),
             )
         )
@@ -127,29 +141,23 @@ class Bench:
                 hint="The numbers are those of torch.compile on the whole model.",
             )
         yield from setting.doubts(self._workload, self._job.measurement, self._device)
-        yield from setting.own_precision(self._workload, self._pair.eager)
+        yield from setting.own_precision(self._workload, self._pair.eager.model)
         if self._pair.copies == SHARED:
             yield Warning(
                 code="shared_model",
-                message="The model could not be copied or built twice, so eager and compiled share one.",
-                hint="State that calls change, such as running statistics, is then common to both.",
+                message="Eager and compiled share one model: "
+                + (self._pair.reason or "it could be neither loaded twice nor copied."),
+                hint="What a call changes is put back between the two.",
             )
 
-    def _call_eager(self) -> None:
-        with self._stage_of("eager"):
-            self._eager = Side("eager", self._pair.eager, self._pair.eager, self._work)
-            self._eager.stance = STANCE if self._script_compiles else None
-            self._first_call(self._eager)
+    # --- the sides, and their first calls
 
-    def _compile(self) -> None:
-        with self._stage_of("compile"):
-            if self._job.task == "run":
-                self._load_compiler()
-            self._capture.install()
-            self._capture.describe(self._pair.compiled)
-            self._compiled = self._second_side()
-            self._eager.release()
-            self._first_call(self._compiled)
+    def _listen(self) -> None:
+        if self._job.task == "run":
+            self._load_compiler()
+        self._entries.install()
+        self._capture.install()
+        self._capture.describe(self._pair.compiled.model)
 
     def _load_compiler(self) -> None:
         for caution in compiling.cautions(self._config, self._device):
@@ -164,59 +172,120 @@ class Bench:
         first_use.watch(self._emit)
         self._emit(environment.collect(self._workload.device, choices=True))
 
-    def _second_side(self) -> Side:
+    def _eager_side(self, name: str = EAGER) -> Side:
+        """An uncompiled side; by name, also of the model that is to be compiled."""
+        instance = self._pair.eager if name == EAGER else self._pair.compiled
+        side = Side(name, instance.model, instance.model, self._recipe(instance))
+        _belongs(side, instance)
+        side.stance = STANCE if self._script_compiles else None
+        return side
+
+    def _compiled_side(self, recipe: Recipe | None = None) -> Side:
         """What is compiled; to calibrate, the second model as it is."""
-        model = self._pair.compiled
+        instance = self._pair.compiled
+        recipe = recipe or self._recipe(instance)
         if self._job.task == "calibrate":
-            return Side("compiled", model, model, self._work)
-        return compiling.compiled_side(model, self._config, self._work)
+            return self._eager_side(COMPILED)
+        side = compiling.compiled_side(instance.model, self._config, recipe)
+        _belongs(side, instance)
+        return side
 
-    def _first_call(self, side: Side) -> None:
-        inputs = side.take(self._inputs)
-        step = side.bound(inputs)
-        seed_all(self._seed)
-        # what is in use now is foreign: the other model, the script's tensors, the libraries' workspaces
-        self._foreign_bytes = memory.all_but(side, inputs)
-        watch = memory.Watch(side=side, when="first_call", foreign_bytes=self._foreign_bytes)
-        first, peak = watch.over(lambda: self._timed_call(side, step))
-        self._emit(first)
-        self._emit(peak)
+    def _recipe(self, instance: Instance) -> Recipe:
+        return Recipe.of(self._workload, self._device, instance.module)
 
-    def _timed_call(self, side: Side, step: Callable[[], Any], shape: int = 0) -> FirstCall:
-        """The first call of a shape."""
-        is_compiled = side.name == "compiled"
+    def _first_call(self, name: str, call: Call) -> Outcome:
+        with self._stage_of("eager" if name == EAGER else "compile"):
+            if name == COMPILED:
+                self._listen()
+            side = self._sides[name] = self._eager_side() if name == EAGER else self._compiled_side()
+            inputs = side.take(call.inputs[name])
+            step = side.bound(inputs)
+            seed_all(call.seed)
+            # what is in use now is foreign: the other model, the script's tensors, the libraries' workspaces
+            foreign = memory.all_but(side, inputs)
+            if name == COMPILED:
+                self._foreign_bytes = foreign
+            watch = memory.Watch(side=side, when="first_call", foreign_bytes=foreign)
+            try:
+                (told, output), peak = watch.over(lambda: self._timed_call(side, step))
+            except Exception as error:
+                if name == COMPILED and self._first == COMPILED and self._job.task == "run":
+                    raise self._blamed(error, call) from error
+                raise
+            self._emit(told)
+            self._emit(peak)
+            outcome = outcome_of(side, output, inputs)
+        side.release()
+        return outcome
+
+    def _blamed(self, error: Exception, call: Call) -> Exception:
+        attempt = blame.Attempt(
+            eager=self._eager_side(),
+            inputs=call.inputs[EAGER],
+            seed=call.seed,
+            compiled_in=self._compiled_side,
+            compiled_inputs=call.inputs[COMPILED],
+            paused=self._paused,
+        )
+        return blame.blamed(error, attempt)
+
+    def _timed_call(self, side: Side, step: Callable[[], Any], shape: int = 0) -> tuple[FirstCall, Any]:
+        """The first call of a shape, and what it returned."""
+        is_compiled = side.name == COMPILED
         if is_compiled:
             self._capture.begin_call()
         began = perf_counter()
         with side.ready():
-            step()
+            output = step()
         side.synchronize()
-        return FirstCall(
+        told = FirstCall(
             side=side.name,
             shape=shape,
-            direction="step" if self._work.training else "forward",
+            direction="step" if side.recipe.training else "forward",
             duration_s=perf_counter() - began,
             capture_s=self._capture.end_call() if is_compiled else None,
         )
+        return told, output
+
+    # --- warm-up: what each call changes, then until nothing is compiled any more
 
     def _warm_up(self) -> None:
-        """At least three calls a side, and on until nothing is compiled any more; then each side's memory alone."""
-        self._fixed = {side.name: side.take(self._inputs) for side in (self._eager, self._compiled)}
-        foreign = memory.all_but(self._eager, self._fixed["eager"])
-        self._emit(self._steady_memory(self._eager, foreign))
+        self._steady = {name: Steady(side=side, inputs=side.take(self._inputs[name]), seed=self._seed)
+                        for name, side in self._sides.items()}  # fmt: skip
+        self._learn()
+        foreign = memory.all_but(self._eager, self._steady[EAGER].inputs)
+        self._emit(steady.peaks(self._steady[EAGER], foreign))
         self._eager.release()
         if (compiles := self._warm_up_compiled()) > MOST_LATE_COMPILES:
-            self._emit(_recompiling(compiles))
+            self._emit(_recompiling(compiles, reached_limit=self._capture.limits_seen > 0))
+        self._count_entries()
         # foreign is what was there before the compiled side's first call; what its CUDA graphs keep since is its own
-        checked = sum(memory.holding(call.inputs) for call in self._checker.kept)
-        foreign = self._foreign_bytes + memory.holding(self._fixed["eager"]) + checked
-        self._emit(self._steady_memory(self._compiled, foreign))
+        checked = sum(memory.holding(inputs) for call in self._checker.kept for inputs in call.inputs.values())
+        foreign = self._foreign_bytes + memory.holding(self._steady[EAGER].inputs) + checked
+        self._emit(steady.peaks(self._steady[COMPILED], foreign))
+
+    def _learn(self) -> None:
+        """What each call changes. After the recompile limit nothing is put back: that would compile again."""
+        rows = list(self._steady.values())
+        if self._capture.limits_seen:
+            return
+        with self._paused():
+            for row in rows:
+                row.learn()
+        for warning in steady.restored_each_time(rows):
+            self._emit(warning)
+
+    @property
+    def _undos(self) -> dict[str, Any]:
+        return {name: row.undo for name, row in self._steady.items() if row.undo is not None}
 
     def _warm_up_compiled(self) -> int:
         """Call until two calls in a row, or a slow one, compile nothing; how many of the calls compiled."""
-        step = self._compiled.bound(self._fixed["compiled"])
+        row = self._steady[COMPILED]
+        step = row.again()
         quiet = compiles = 0
-        with self._compiled.ready():
+        # what putting back makes compile is ours, not the user's
+        with self._paused() if row.undo else contextlib.nullcontext(), self._compiled.ready():
             for call in range(MOST_WARM_UPS):
                 seen, began = self._capture.compiles_seen, perf_counter()
                 step()
@@ -230,31 +299,42 @@ class Bench:
         self._compiled.synchronize()
         return compiles
 
-    def _steady_memory(self, side: Side, foreign: int) -> Memory:
-        step = side.bound(self._fixed[side.name])
+    def _count_entries(self) -> None:
+        """How often one call enters compiled code; the timed calls know nothing of it."""
+        if self._job.task != "run":
+            return
+        step = self._steady[COMPILED].again()
+        with self._compiled.ready(), self._entries.counted() as seen:
+            step()
+        self._compiled.synchronize()
+        if seen.entered is not None:
+            self._emit(Entered(calls=1, entries=seen.entered))
 
-        def work() -> None:
-            with side.ready():
-                began = perf_counter()
-                step()
-                if perf_counter() - began <= SLOW_CALL_S:
-                    step()
-
-        peaks = memory.Watch(side=side, when="steady", foreign_bytes=foreign).over(work)[1]
-        side.peak_bytes = peaks.allocated_peak_bytes
-        return peaks
+    # --- timing
 
     def _measure(self) -> None:
+        if (names := steady.lost(list(self._steady.values()))) or not self._is_proven():
+            if names:
+                self._emit(steady.not_restored(names))
+            return
         before = noise.look(self._device)
         self._emit(before)
         block = 0
-        clock = clock_for(self._device, l2_flush=self._job.measurement.l2_flush)
+        how = self._job.measurement
+        clock = clock_for(self._device, l2_flush=how.l2_flush, queue=how.queued)
         budget = self._job.measurement.budget_s / len(self._sizes)
         for shape, sizes in enumerate(self._sizes):
             if shape:
                 self._take_shape(shape, sizes)
-            sides = [(side, self._fixed[side.name]) for side in (self._eager, self._compiled)]
-            timer = Timer(sides, self._emit, lambda: self._capture.compiles_seen, first_block=block, clock=clock)
+            sides = [(self._sides[name], self._steady[name].inputs) for name in (EAGER, COMPILED)]
+            timer = Timer(
+                sides,
+                self._emit,
+                lambda: self._capture.compiles_seen,
+                first_block=block,
+                clock=clock,
+                undos=self._undos,
+            )
             timer.run(Plan(budget_s=budget, interval=self._job.measurement.interval, shape=shape))
             block = timer.next_block
         after = noise.look(self._device)
@@ -262,17 +342,74 @@ class Bench:
         for doubt in noise.doubts(before, after):
             self._emit(doubt)
 
+    def _is_proven(self) -> bool:
+        """Whether the two models, both uncompiled, do the same in the same time; else the next way to build them."""
+        if self._job.task != "run" or self._pair.copies == SHARED:
+            return True
+        proof = self._proof()
+        if not proof.is_alike and (pair := self._pairs.next_pair(proof.detail)) is not None:
+            self._use(pair, proof)
+            proof = self._proof()
+        if not proof.is_alike:
+            self._emit(
+                Warning(
+                    code="not_comparable",
+                    message=f"The two models are not alike before anything is compiled: {proof.detail} "
+                    "So no speedup is told.",
+                    hint="What the script keeps outside of its model, or does only the first time, may differ.",
+                )
+            )
+        return proof.is_alike
+
+    def _proof(self) -> Proof:
+        pair = self._pair
+        # what compiled calls have left is theirs by rounding
+        synchronise(pair.eager.roots(), pair.compiled.roots(), pair.eager.follows)
+        with self._paused():
+            eager, plain = plain_sides(pair, self._recipe(pair.eager))
+            inputs = {side.name: side.take(self._inputs[side.name]) for side in (eager, plain)}
+            return prove(eager, plain, inputs, seed=self._seed)
+
+    def _use(self, pair: Pair, proof: Proof) -> None:
+        """Go on with two models that were built another way; what they compile is told already."""
+        self._pair = pair
+        pair.use_sizes(self._sizes[0])
+        self._inputs = pair.make_inputs()
+        self._sides = {EAGER: self._eager_side(), COMPILED: self._compiled_side()}
+        self._emit(
+            Warning(
+                code="pair_rebuilt",
+                message=f"The first two models were not alike before anything was compiled: {proof.detail} "
+                "What is timed are two that were built another way.",
+                hint="",
+            )
+        )
+        with self._paused():
+            self._steady = {name: Steady(side=side, inputs=side.take(self._inputs[name]), seed=self._seed)
+                            for name, side in self._sides.items()}  # fmt: skip
+            for row in self._steady.values():
+                row.call()
+                row.learn()
+            self._warm_up_compiled()
+
     def _take_shape(self, shape: int, sizes: Any) -> None:
-        self._source.sizes = sizes
-        self._inputs = self._source.make()
-        self._fixed = {side.name: side.take(self._inputs) for side in (self._eager, self._compiled)}
-        for side in (self._eager, self._compiled):
-            self._emit(self._timed_call(side, side.bound(self._fixed[side.name]), shape))
-        self._checker.add(self._source.make())
+        self._pair.use_sizes(sizes)
+        self._inputs = self._pair.make_inputs()
+        for name in self._in_order:
+            side = self._sides[name]
+            self._steady[name] = Steady(side=side, inputs=side.take(self._inputs[name]), seed=self._seed)
+            told, _ = self._timed_call(side, side.bound(self._steady[name].inputs), shape)
+            self._emit(told)
+        self._checker.add(self._pair.make_inputs(), shape)
+        for name in self._in_order:
+            self._steady[name].inputs = self._sides[name].take(self._inputs[name])
+        self._learn()
         self._warm_up_compiled()
 
+    # --- after the timing
+
     def _profile(self) -> None:
-        sides = [(side, self._fixed[side.name]) for side in (self._eager, self._compiled)]
+        sides = [(self._sides[name], self._steady[name].inputs) for name in (EAGER, COMPILED)]
         # of a sweep, the last size
         profiler = Profiler(sides, self._emit)
         profiler.watch_gpu()
@@ -295,10 +432,16 @@ class Bench:
             self._capture.resume()
 
 
-def _recompiling(compiles: int) -> Warning:
+def _belongs(side: Side, instance: Instance) -> None:
+    """A side's calls find the modules of its own load, and what they may change is that load's."""
+    side.own, side.home, side.follows = instance.globals(), instance.at_home, instance.follows
+
+
+def _recompiling(compiles: int, *, reached_limit: bool) -> Warning:
     return Warning(
         code="recompiles_every_call",
         message=f"With the same inputs, {compiles} calls in a row were compiled anew: "
         "something that the model changes itself, such as a step counter, is a guard.",
-        hint="Keep it in a tensor buffer, or out of forward. What is timed is the state after the recompile limit.",
+        hint="Keep it in a tensor buffer, or out of forward."
+        + (" What is timed is the state after the recompile limit." if reached_limit else ""),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from compilescope.worker.state import Undo
 from compilescope.worker.steps import Side
 
 MOST_LATENCIES = 2000
@@ -40,20 +41,32 @@ def joined(one: Block, two: Block) -> Block:
 class Timed:
     """One side with its fixed inputs, ready to be timed.
 
-    `lead`: calls before the clock starts. `per_call`: about how long one takes, in seconds. `latencies`: a fair choice
-    of the `seen` calls that blocks told one by one, as many as are kept.
+    `lead`: calls before the clock starts. `per_call`: about how long one takes, in seconds, and `launch_s` how long it
+    keeps the host. `latencies`: a fair choice of the `seen` calls that blocks told one by one, as many as are kept.
+    `undo`: what makes inputs and state as they were before a call; None where a call changes nothing.
     """
 
     side: Side
     call: Callable[[], Any]
+    undo: Undo | None = None
     calls: int = 1
     lead: int = 1
     per_call: float = 0.0
+    launch_s: float = 0.0
     seconds: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
+    mhz: list[int | None] = field(default_factory=list)
     latencies: list[float] = field(default_factory=list)
     seen: int = 0
+
+    def forget(self) -> None:
+        """Blocks that were told."""
+        self.seconds, self.wall_s, self.counts, self.mhz = [], [], [], []
+
+    def restore(self) -> None:
+        if self.undo:
+            self.undo.put_back()
 
     def keep(self, each_s: Sequence[float], rng: random.Random) -> None:
         """Reservoir sampling (Vitter 1985, algorithm R): each call that was seen is kept with the same chance."""

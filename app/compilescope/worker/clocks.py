@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter  # by name: a script may put a clock of its own in its place
 from typing import Any, Protocol
 
@@ -17,23 +17,36 @@ from compilescope.worker.environment import attempt
 # what triton.testing.do_bench writes: more than the caches of today's cards, and long enough for the host to run ahead
 # of short calls, which would else be timed at the pace of their launches
 FLUSH_BYTES = 256 * 2**20
+# on a GPU, blocks follow each other without a pause: in one the card rests, and then runs at a higher clock than under
+# steady load (seen on an H200: a product in fp32 1 % faster than by do_bench, which queues a second's calls at once)
+QUEUES = True
+
+
+Call = Callable[[], Any]
+Wait = Callable[[], None]
 
 
 class Clock(Protocol):
     """Times `calls` calls, one after the other; `synchronize` waits for the device. `name` is the samples' clock.
 
     `block_s`: how long a block should take. `each_from_s`: calls as long as that can be told one by one, each waited
-    for, without making a block any longer. `each`: to do so; both sides are timed alike.
+    for, without making a block any longer. `each`: to do so; both sides are timed alike. `restore`: makes everything
+    as it was before a call; where it is given each call is alone, between two waits, and the block is worth their
+    median. `queues`: whether blocks may follow each other without a pause.
     """
 
     name: str
     flushes: bool
+    queues: bool
     block_s: float
     each_from_s: float
 
     def time(
-        self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None], *, each: bool = False
+        self, call: Call, calls: int, synchronize: Wait, *, each: bool = False, restore: Wait | None = None
     ) -> Block: ...
+
+    def queue(self, call: Call, calls: int) -> Callable[[], Block]:
+        """Start a block without waiting for the one before it. What is returned waits for its end, and tells it."""
 
     def flush(self) -> None:
         """Before a call that is timed by itself."""
@@ -50,7 +63,7 @@ class WallClock:
     in the cache and their own memory given back (seen: the second call of a pointwise model twice as long).
     """
 
-    name, flushes, block_s = "wall", False, 0.010
+    name, flushes, queues, block_s = "wall", False, False, 0.010
     # reading the clock is nothing beside such a call
     each_from_s = 1e-4
 
@@ -58,8 +71,10 @@ class WallClock:
         self._read = read
 
     def time(
-        self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None], *, each: bool = False
+        self, call: Call, calls: int, synchronize: Wait, *, each: bool = False, restore: Wait | None = None
     ) -> Block:
+        if restore is not None:
+            return self._time_alone(call, calls, synchronize, restore)
         rounds, read = range(calls), self._read
         synchronize()
         if each:
@@ -70,7 +85,7 @@ class WallClock:
         took = (read() - began) / calls
         return Block(seconds=took, wall_s=took, calls=calls)
 
-    def _time_each(self, call: Callable[[], Any], calls: int) -> Block:
+    def _time_each(self, call: Call, calls: int) -> Block:
         read = self._read
         times = [read()]
         for _ in range(calls):
@@ -79,6 +94,21 @@ class WallClock:
         took = (times[-1] - times[0]) / calls
         told = tuple(after - before for before, after in itertools.pairwise(times))
         return Block(seconds=median(told), wall_s=took, calls=calls, each_s=told)
+
+    def _time_alone(self, call: Call, calls: int, synchronize: Wait, restore: Wait) -> Block:
+        read, told = self._read, []
+        for _ in range(calls):
+            restore()
+            synchronize()
+            began = read()
+            call()
+            synchronize()
+            told.append(read() - began)
+        return Block(seconds=median(told), wall_s=sum(told) / calls, calls=calls, each_s=tuple(told))
+
+    def queue(self, call: Call, calls: int) -> Callable[[], Block]:
+        block = self.time(call, calls, lambda: None)
+        return lambda: block
 
     def flush(self) -> None:
         return
@@ -91,24 +121,44 @@ class EventClock:
     # a block by itself, also when it is half as long for once
     each_from_s = 0.040
 
+    def __init__(self, *, queues: bool = True) -> None:
+        self.queues = queues
+
     def time(
-        self, call: Callable[[], Any], calls: int, synchronize: Callable[[], None], *, each: bool = False
+        self, call: Call, calls: int, synchronize: Wait, *, each: bool = False, restore: Wait | None = None
     ) -> Block:
-        rounds = range(calls)
-        start, end = _event(), _event()
+        if restore is not None:
+            return _time_alone(call, calls, synchronize, restore)
         synchronize()
         began = perf_counter()
-        start.record()
-        for _ in rounds:
-            call()
-        end.record()
+        start, end = self._record(call, calls)
         synchronize()
         wall = (perf_counter() - began) / calls
         told = (wall,) if each and calls == 1 else ()
         return Block(seconds=start.elapsed_time(end) / 1e3 / calls, wall_s=wall, calls=calls, each_s=told)
 
+    def queue(self, call: Call, calls: int) -> Callable[[], Block]:
+        start, end = self._record(call, calls)
+
+        def read() -> Block:
+            end.synchronize()
+            seconds = start.elapsed_time(end) / 1e3 / calls
+            return Block(seconds=seconds, wall_s=seconds, calls=calls)
+
+        return read
+
     def flush(self) -> None:
         return
+
+    @staticmethod
+    def _record(call: Call, calls: int) -> tuple[Any, Any]:
+        rounds = range(calls)
+        start, end = _event(), _event()
+        start.record()
+        for _ in rounds:
+            call()
+        end.record()
+        return start, end
 
 
 class FlushedEventClock:
@@ -123,7 +173,8 @@ class FlushedEventClock:
     name, flushes, block_s = "cuda_event", True, 0.020
     each_from_s = math.inf
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, *, queues: bool = True) -> None:
+        self.queues = queues
         cache = attempt(lambda: int(torch.cuda.get_device_properties(device).L2_cache_size), 0)
 
         def buffer(size: int) -> torch.Tensor:
@@ -139,34 +190,74 @@ class FlushedEventClock:
 
     def time(
         self,
-        call: Callable[[], Any],
+        call: Call,
         calls: int,
-        synchronize: Callable[[], None],
+        synchronize: Wait,
         *,
         each: bool = False,  # noqa: ARG002 - with a flush before each call, none is as long as by itself
+        restore: Wait | None = None,
     ) -> Block:
+        if restore is not None:
+            return _time_alone(call, calls, synchronize, restore, self.flush)
+        began = perf_counter()
+        pairs = self._record(call, calls)
+        synchronize()
+        wall = (perf_counter() - began) / calls
+        return Block(seconds=_median_s(pairs), wall_s=wall, calls=calls)
+
+    def queue(self, call: Call, calls: int) -> Callable[[], Block]:
+        pairs = self._record(call, calls)
+
+        def read() -> Block:
+            pairs[-1][1].synchronize()
+            seconds = _median_s(pairs)
+            return Block(seconds=seconds, wall_s=seconds, calls=calls)
+
+        return read
+
+    def _record(self, call: Call, calls: int) -> list[tuple[Any, Any]]:
         pairs = [(_event(), _event()) for _ in range(calls)]
         write = self._buffer.zero_
-        began = perf_counter()
         for start, end in pairs:
             write()
             start.record()
             call()
             end.record()
-        synchronize()
-        wall = (perf_counter() - began) / calls
-        seconds = median([start.elapsed_time(end) for start, end in pairs]) / 1e3
-        return Block(seconds=seconds, wall_s=wall, calls=calls)
+        return pairs
 
     def flush(self) -> None:
         self._buffer.zero_()
 
 
-def clock_for(device: torch.device, *, l2_flush: bool) -> Clock:
-    """The clock of a device. Only CUDA has an L2 cache that can be flushed, and events that leave the flush out."""
+def clock_for(device: torch.device, *, l2_flush: bool, queue: bool | None = None) -> Clock:
+    """The clock of a device. Only CUDA has an L2 cache that can be flushed, events that leave the flush out, and a
+    queue. `queue`: whether blocks follow each other without a pause; None for the device's default."""
     if device.type != "cuda":
         return WallClock()
-    return FlushedEventClock(device) if l2_flush else EventClock()
+    queues = QUEUES if queue is None else queue
+    return FlushedEventClock(device, queues=queues) if l2_flush else EventClock(queues=queues)
+
+
+def _time_alone(call: Call, calls: int, synchronize: Wait, *before: Wait) -> Block:
+    """Each call by events of its own, after a wait for what goes before it: behind that its launches would hide."""
+    start, end = _event(), _event()
+    told, waited = [], []
+    for _ in range(calls):
+        for prepare in before:
+            prepare()
+        synchronize()
+        began = perf_counter()
+        start.record()
+        call()
+        end.record()
+        synchronize()
+        waited.append(perf_counter() - began)
+        told.append(start.elapsed_time(end) / 1e3)
+    return Block(seconds=median(told), wall_s=sum(waited) / calls, calls=calls, each_s=tuple(waited))
+
+
+def _median_s(pairs: Sequence[tuple[Any, Any]]) -> float:
+    return median([start.elapsed_time(end) for start, end in pairs]) / 1e3
 
 
 def _event() -> Any:

@@ -3,68 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import torch
 
 from compilescope.domain.events import Noise, Warning
+from compilescope.domain.statistics import median
 from compilescope.worker.environment import attempt
+from compilescope.worker.nvml import Card, card_of
 
-# idle and the application's own clock setting slow nothing down
-_HARMLESS = ("GpuIdle", "ApplicationsClocksSetting", "None")
-_REASON = "nvmlClocksThrottleReason"
 BUSY_SHARE = 0.5
+# by how much the clocks of two sides may differ, as a share; a card's steps are of 15 MHz, which is below 1 %
+MOST_WANDERING = 0.03
 
 
 def look(device: torch.device) -> Noise:
     """The machine's state now; what cannot be known stays None."""
     load = attempt(lambda: os.getloadavg()[0], None)
-    if device.type != "cuda":
-        return Noise(load_average=load)
-    return attempt(lambda: _gpu(device, load), Noise(load_average=load))
+    card = attempt(lambda: card_of(device), None)
+    return Noise(load_average=load) if card is None else attempt(lambda: _gpu(card, load), Noise(load_average=load))
 
 
-def _gpu(device: torch.device, load: float | None) -> Noise:
-    import pynvml
-
-    pynvml.nvmlInit()
-    try:
-        handle = _handle(pynvml, device)
-        return Noise(
-            clock_mhz=attempt(lambda: float(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)), None),
-            temperature_c=attempt(
-                lambda: float(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)), None
-            ),
-            throttle=attempt(lambda: tuple(_throttle(pynvml, handle)), ()),
-            processes=attempt(lambda: _others(pynvml, handle), None),
-            load_average=load,
-        )
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _handle(pynvml: Any, device: torch.device) -> Any:
-    """NVML counts all devices, torch only the visible ones, so they are matched by their unique id."""
-    properties = torch.cuda.get_device_properties(device)
-    uuid = attempt(lambda: f"GPU-{properties.uuid}", "")
-    return attempt(lambda: pynvml.nvmlDeviceGetHandleByUUID(uuid), None) or pynvml.nvmlDeviceGetHandleByIndex(
-        device.index or 0
+def _gpu(card: Card, load: float | None) -> Noise:
+    clock, temperature = card.clock_mhz(), card.temperature_c()
+    return Noise(
+        clock_mhz=None if clock is None else float(clock),
+        temperature_c=None if temperature is None else float(temperature),
+        throttle=card.throttle(),
+        processes=card.other_processes(),
+        load_average=load,
     )
-
-
-def _throttle(pynvml: Any, handle: Any) -> Iterator[str]:
-    reasons = int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
-    for name in dir(pynvml):
-        value = getattr(pynvml, name)
-        short = name.removeprefix(_REASON)
-        if name.startswith(_REASON) and isinstance(value, int) and value & reasons and short not in (*_HARMLESS, "All"):
-            yield short
-
-
-def _others(pynvml: Any, handle: Any) -> int:
-    running = pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
-    return sum(1 for process in running if process.pid != os.getpid())
 
 
 def doubts(before: Noise, after: Noise) -> Iterator[Warning]:
@@ -88,4 +56,18 @@ def doubts(before: Noise, after: Noise) -> Iterator[Warning]:
             code="busy_machine",
             message=f"The machine was busy with other work: load {before.load_average:.1f} on {cores} cores.",
             hint="Times vary more than they would on a quiet machine; measure again when it is quiet.",
+        )
+
+
+def wandering(eager_mhz: Sequence[int], compiled_mhz: Sequence[int]) -> Iterator[Warning]:
+    """Of the clocks beside the blocks of each side, whether they were the same."""
+    if not eager_mhz or not compiled_mhz:
+        return
+    eager, compiled = median(eager_mhz), median(compiled_mhz)
+    if abs(compiled / eager - 1) > MOST_WANDERING:
+        yield Warning(
+            code="clock_wanders",
+            message=f"The GPU ran at {eager:.0f} MHz for eager and at {compiled:.0f} MHz for the compiled model.",
+            hint="Part of the difference is the card's clock, not the code. Lock it (nvidia-smi --lock-gpu-clocks) to "
+            "compare the code alone.",
         )

@@ -113,6 +113,10 @@ class Pairs:
                 self._reasons.append(str(error))
         return None
 
+    def alone(self) -> Pair:
+        """The model that was built, for both sides: to look at it."""
+        return self._pair(self._first, self._first, SHARED)
+
     def _pair(self, eager: Instance, compiled: Instance, copies: str) -> Pair:
         return Pair(eager=eager, compiled=compiled, copies=copies, reason=" ".join(self._reasons))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import platform
 import signal
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from compilescope.worker.bench import Bench
 
 INTERRUPTED = 130
+# what `blame` found out about an error, written to it
+HINT, STAGE = "compilescope_hint", "compilescope_stage"
 
 
 class Session:
@@ -51,7 +54,8 @@ class Session:
         else:
             traceback.print_exception(error)
         script = self.job.workload.script if self.job.workload else None
-        self.channel.emit(Failure(error=errors.describe(error, self.stage, script)))
+        told = errors.describe(error, getattr(error, STAGE, self.stage), script)
+        self.channel.emit(Failure(error=dataclasses.replace(told, hint=getattr(error, HINT, "") or told.hint)))
         return 1
 
     def _interrupt(self, _number: int, _frame: object) -> None:
@@ -75,7 +79,7 @@ class Session:
                 return
         if self.job.task != "doctor":
             bench = self._bench()
-            bench.load()
+            bench.load(both=self.job.task in MEASURED)
             if self.job.task in MEASURED:
                 bench.run()
         with self.stage_of("done"):

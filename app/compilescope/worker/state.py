@@ -86,9 +86,30 @@ class State:
         apply(changes)
         return [change for change in changes if change.restore is None]
 
+    def forms(self, root: str) -> Forms:
+        """Of what lies under one root; it keeps no copy of a tensor."""
+        return Forms(
+            holders=tuple(row for row in self._rest if row.path[0] == root and not row.is_random_state),
+            tensors=tuple(row.watched() for row in self._tensors if row.path[0] == root),
+        )
+
     @property
     def copied_bytes(self) -> int:
         return sum(kept.bytes for kept in self._tensors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forms:
+    """Containers with what they held, tensors with their form and no values: cheap enough to look at often."""
+
+    holders: tuple[_Holder, ...]
+    tensors: tuple[tuple[Path, torch.Tensor, object], ...]
+
+    def changes(self) -> list[Change]:
+        found = [change for holder in self.holders if (change := holder.change()) is not None]
+        return found + [
+            Change(path=path, restore=None, tensor=tensor) for path, tensor, was in self.tensors if form(tensor) != was
+        ]
 
 
 def apply(changes: list[Change]) -> None:
@@ -109,7 +130,7 @@ class _Tensor:
     """One tensor that had these values."""
 
     def __init__(self, path: Path, tensor: torch.Tensor, *, copied: bool, on_host: bool) -> None:
-        self._path = path
+        self.path = path
         self._tensor = tensor
         self._form = form(tensor)
         # holds the memory itself: a tensor that gets other memory can have this one back
@@ -122,6 +143,9 @@ class _Tensor:
     def bytes(self) -> int:
         return _size(self._copy) if self._copy is not None else 0
 
+    def watched(self) -> tuple[Path, torch.Tensor, object]:
+        return self.path, self._tensor, self._form
+
     def change(self) -> Change | None:
         same_form = form(self._tensor) == self._form
         if same_form and not self._has_other_values():
@@ -130,7 +154,7 @@ class _Tensor:
         size = 0
         if self._copy is not None:
             restore, size = self._restore(same_form=same_form)
-        return Change(path=self._path, restore=restore, tensor=self._tensor, bytes=size)
+        return Change(path=self.path, restore=restore, tensor=self._tensor, bytes=size)
 
     def _has_other_values(self) -> bool:
         if self._copy is not None:
@@ -422,6 +446,8 @@ class Undo:
     def __init__(self, state: State, leaves_out: Callable[[Change], bool] = lambda _change: False) -> None:
         changes = [change for change in state.changes() if not leaves_out(change)]
         self._changes = changes
+        self._leaves_out = leaves_out
+        self._inputs = state.forms("inputs")
         self.names = tuple(change.name for change in changes)
         self.bytes = sum(change.bytes for change in changes)
         self.put_back()
@@ -433,3 +459,8 @@ class Undo:
 
     def put_back(self) -> None:
         apply(self._changes)
+
+    def strays(self) -> tuple[str, ...]:
+        """What of the inputs is of another form than before the call although all was put back: a later call changed
+        something that the first one had left alone."""
+        return tuple(change.name for change in self._inputs.changes() if not self._leaves_out(change))

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import gc
-import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter  # by name: a script may put a clock of its own in its place
 
-import torch
-
-from compilescope.domain.events import Event, Measured, Samples, Void, Warning
+from compilescope.domain.events import Event, Measured, Samples
 from compilescope.domain.statistics import Pairs, expected_half_width
-from compilescope.worker.blocks import MOST_LATENCIES, Block, Timed, joined
+from compilescope.worker import noise
+from compilescope.worker.blocks import MOST_LATENCIES, Block, Timed
 from compilescope.worker.clocks import Clock, clock_for
+from compilescope.worker.environment import attempt
+from compilescope.worker.filling import Filling
 from compilescope.worker.inputs import Inputs
+from compilescope.worker.nvml import Card, card_of
+from compilescope.worker.state import Undo
 from compilescope.worker.steps import Side
+from compilescope.worker.voids import Voids, Watch
 
-LEAD_S = 0.001
-# calls of a block, so that the slow first ones do not decide its median, as long as a block stays as short as this
-FEWEST_CALLS, MOST_BLOCK_S = 5, 0.020
-# a call that fills a block many times over by itself, whatever went before it
-LONG_CALL_S = 1.0
 CHUNK_S = 0.25
 FEWEST_PAIRS = 20
-MOST_CALLS = 1_000_000
 LATENCY_SHARE = 0.15
 LATENCIES_AT_ONCE = 200
-# blocks in a row that do not count, and how long they take, until it is given up
-VOIDS_IN_A_ROW, VOID_S = 8, 0.4
+# blocks that wait in the device's queue behind the one that runs
+AHEAD = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +40,32 @@ class Plan:
     shape: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """A block whose calls have been made. `read` waits for their end."""
+
+    timed: Timed
+    watch: Watch
+    read: Callable[[], Block]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A block that has ended. `fault`: why it does not count, a kind and a sentence. `mhz`: the GPU's clock."""
+
+    timed: Timed
+    block: Block
+    fault: tuple[str, str]
+    mhz: int | None
+
+
 class Timer:
-    """Times pairs of blocks, eager beside compiled, and tells them in chunks between the blocks."""
+    """Times pairs of blocks, eager beside compiled, and tells them in chunks between the blocks.
+
+    `undos`: by side, what makes inputs and state as they were before a call. Where there is one that has something to
+    do, each timed call of both sides is alone, with everything put back before it. State must be as it was when they
+    were made, and is so in the end.
+    """
 
     def __init__(
         self,
@@ -52,19 +74,28 @@ class Timer:
         compiles_seen: Callable[[], int],
         first_block: int = 0,
         clock: Clock | None = None,
+        undos: Mapping[str, Undo] | None = None,
+        card: Card | None = None,
     ) -> None:
-        self._timed = [Timed(side=side, call=side.bound(inputs)) for side, inputs in sides]
+        known = undos or {}
+        self._timed = [
+            Timed(side=side, call=side.bound(inputs), undo=known.get(side.name) or None) for side, inputs in sides
+        ]
+        self._restores = any(timed.undo for timed in self._timed)
         self._emit = emit
         self._compiles_seen = compiles_seen
         self._clock = clock or clock_for(sides[0][0].recipe.device, l2_flush=False)
+        self._card = card or attempt(lambda: card_of(sides[0][0].recipe.device), None)
         self._block = first_block
         self._told = first_block
         self._shape = 0
         self._pairs: tuple[list[float], list[float]] = ([], [])
-        self._voids = 0
-        self._void_since = 0.0
-        self._void_compiles = False
-        self._each = False
+        self._voids = Voids(emit)
+        self._filling = Filling(self._clock, restores=self._restores)
+        self._ahead = 0
+        self._started: collections.deque[Started] = collections.deque()
+        self._ended: list[Ended] = []
+        self._mhz: collections.defaultdict[str, list[int]] = collections.defaultdict(list)
         self._asked_at = 0
         self._rng = random.Random(0)
 
@@ -79,38 +110,43 @@ class Timer:
     @property
     def _shows_wall(self) -> bool:
         """Whether the wall clock tells of calls alone, beside a clock of the device's."""
-        return self._clock.name != "wall" and not self._clock.flushes
+        return self._clock.name != "wall" and not self._clock.flushes and not self._ahead
+
+    @property
+    def _queued(self) -> bool | None:
+        return self._ahead > 0 if self._clock.name == "cuda_event" else None
 
     def run(self, plan: Plan) -> None:
         """Time until the interval is narrow enough or the budget is spent."""
         self._shape = plan.shape
-        with undisturbed():
-            for timed in self._timed:
-                self._calibrate(timed)
-            self._each = all(timed.per_call >= self._clock.each_from_s for timed in self._timed)
-            share = 0.0 if self._each else LATENCY_SHARE
+        with undisturbed(), self._put_back():
+            self._filling.calibrate(self._timed)
+            self._ahead = AHEAD if self._filling.can_queue(self._timed) else 0
+            share = 0.0 if self._filling.each else LATENCY_SHARE
             stop = self._back_to_back(plan, plan.budget_s * (1 - share))
             self._tell_latencies()
-            self._emit(Measured(shape=plan.shape, stop=stop, l2_flush=self._l2_flush))
-            if not self._each:
+            self._emit(
+                Measured(
+                    shape=plan.shape,
+                    stop=stop,
+                    l2_flush=self._l2_flush,
+                    restored=self._restores,
+                    queued=self._queued,
+                )
+            )
+            for doubt in noise.wandering(self._mhz["eager"], self._mhz["compiled"]):
+                self._emit(doubt)
+            if not self._filling.each:
                 self._latency(plan.budget_s * share)
 
-    def _calibrate(self, timed: Timed) -> None:
-        """How many calls fill a block, and how many the first millisecond."""
-        block_s = self._clock.block_s
-        with timed.side.ready():
-            per_call, calls = 0.0, 1
-            while True:
-                per_call = self._time(timed, calls).wall_s
-                if per_call * calls >= block_s / 4 or calls >= MOST_CALLS:
-                    break
-                calls = min(calls * 4, MOST_CALLS)
-            # a busy moment makes calls look long, and blocks built on that would be short
-            if per_call < LONG_CALL_S:
-                per_call = min(per_call, *(self._time(timed, calls).wall_s for _ in range(2)))
-        timed.per_call = per_call
-        timed.calls = max(_calls_for(block_s * 1.03, per_call), min(FEWEST_CALLS, _calls_for(MOST_BLOCK_S, per_call)))
-        timed.lead = _calls_for(LEAD_S, per_call) if per_call < LONG_CALL_S else 0
+    @contextlib.contextmanager
+    def _put_back(self) -> Iterator[None]:
+        """What comes after the timing sees what the first timed call saw."""
+        try:
+            yield
+        finally:
+            for timed in self._timed:
+                timed.restore()
 
     def _back_to_back(self, plan: Plan, budget: float) -> str:
         began = told = perf_counter()
@@ -121,70 +157,79 @@ class Timer:
             if now - told >= CHUNK_S:
                 self._tell()
                 if now - began >= least and self._is_narrow(plan.interval):
-                    return "interval"
+                    return self._finish("interval")
                 gc.collect(0)
                 told = perf_counter()
-            if self._voids >= VOIDS_IN_A_ROW and now - self._void_since >= VOID_S:
-                self._warn_of_voids()
+            if self._voids.are_too_many:
+                self._voids.tell()
                 return self._finish("budget")
             if now - began >= budget and (len(self._pairs[0]) >= 2 or now - began >= 3 * budget):
                 return self._finish("budget")
 
     def _finish(self, stop: str) -> str:
+        while self._started:
+            self._end()
         self._tell()
         return stop
 
     def _pair(self) -> None:
-        """One block of each side, one right after the other."""
-        blocks, reasons = [], []
+        """One block of each side, one right after the other; those are judged that have ended."""
         for timed in self._timed:
-            before, scale = self._compiles_seen(), _scale(timed.side)
-            with timed.side.ready():
-                for _ in range(timed.lead):
-                    timed.call()
-                block = self._full_block(timed)
-            blocks.append(block)
-            timed.seconds.append(block.seconds)
-            timed.wall_s.append(block.wall_s)
-            timed.counts.append(block.calls)
-            reasons.append(_fault(timed.side, self._compiles_seen() - before, scale))
-        self._judge(blocks, reasons)
+            self._start(timed)
+            while len(self._started) > self._ahead:
+                self._end()
+
+    def _start(self, timed: Timed) -> None:
+        watch = Watch(timed.side, self._compiles_seen)
+        with timed.side.ready():
+            for _ in range(timed.lead):
+                timed.restore()
+                timed.call()
+            if self._ahead:
+                read = self._clock.queue(timed.call, timed.calls)
+            else:
+                block = self._filling.full_block(timed)
+                read = lambda: block  # noqa: E731 - a block that has ended
+        watch.end()
+        self._started.append(Started(timed=timed, watch=watch, read=read))
+
+    def _end(self) -> None:
+        """Wait for the oldest block that was started; with the last of a pair, the pair is judged."""
+        started = self._started.popleft()
+        timed = started.timed
+        # a queued block runs now, another one has just ended; the question takes some microseconds
+        mhz = self._card.clock_mhz() if self._card else None
+        block = started.read()
+        if self._ahead:
+            self._filling.learn(timed, block)
+        timed.restore()
+        self._ended.append(Ended(timed=timed, block=block, fault=started.watch.fault(timed.undo), mhz=mhz))
+        if len(self._ended) == len(self._timed):
+            self._judge()
+
+    def _judge(self) -> None:
+        ended, self._ended = self._ended, []
+        for one in ended:
+            one.timed.seconds.append(one.block.seconds)
+            one.timed.wall_s.append(one.block.wall_s)
+            one.timed.counts.append(one.block.calls)
+            one.timed.mhz.append(one.mhz)
+        counts = self._voids.take(self._block, [(one.timed.side, one.fault) for one in ended])
         self._block += 1
-
-    def _full_block(self, timed: Timed) -> Block:
-        """A block that was planned on too slow a moment is made longer, now and for the next ones."""
-        block = self._time(timed, timed.calls)
-        while block.wall_s * block.calls < self._clock.block_s:
-            timed.calls = _calls_for(self._clock.block_s * 1.03, block.wall_s)
-            more = self._time(timed, max(timed.calls - block.calls, 1))
-            block = joined(block, more)
-        return block
-
-    def _judge(self, blocks: Sequence[Block], reasons: Sequence[str]) -> None:
-        if any(reasons):
-            if not self._voids:
-                self._void_since, self._void_compiles = perf_counter(), False
-            self._voids += 1
-            self._void_compiles |= any("compiled again" in reason for reason in reasons)
-            for timed, reason in zip(self._timed, reasons, strict=True):
-                if reason:
-                    self._emit(Void(block=self._block, side=timed.side.name, reason=reason))
+        if not counts:
             return
-        self._voids = 0
-        for timed, block in zip(self._timed, blocks, strict=True):
-            timed.keep(block.each_s, self._rng)
-        if all(block.seconds > 0 for block in blocks):
-            for series, block in zip(self._pairs, (blocks[0], blocks[-1]), strict=True):
-                series.append(block.seconds)
-
-    def _time(self, timed: Timed, calls: int) -> Block:
-        return self._clock.time(timed.call, calls, timed.side.synchronize, each=self._each)
+        for one in ended:
+            one.timed.keep(one.block.each_s, self._rng)
+            self._mhz[one.timed.side.name] += [one.mhz] if one.mhz else []
+        if all(one.block.seconds > 0 for one in ended):
+            for series, one in zip(self._pairs, (ended[0], ended[-1]), strict=True):
+                series.append(one.block.seconds)
 
     def _tell(self) -> None:
         for timed in self._timed:
             if timed.seconds:
                 self._emit(self._chunk(timed, "back_to_back", self._told))
-                timed.seconds, timed.wall_s, timed.counts = [], [], []
+                timed.forget()
         self._told = self._block
 
     def _tell_latencies(self) -> None:
@@ -205,6 +250,7 @@ class Timer:
             seconds=tuple(timed.seconds),
             wall_s=tuple(timed.wall_s) if self._shows_wall and measure == "back_to_back" else (),
             calls=tuple(timed.counts),
+            clock_mhz=tuple(mhz for mhz in timed.mhz if mhz) if all(timed.mhz) else (),
         )
 
     def _is_narrow(self, interval: float) -> bool:
@@ -244,26 +290,6 @@ class Timer:
                 call()
                 wait()
                 timed.seconds.append(clock() - began)
-        timed.wall_s, timed.counts = [], []
-
-    def _warn_of_voids(self) -> None:
-        if not self._void_compiles:
-            self._emit(
-                Warning(
-                    code="no_step_counts",
-                    message="The timing was given up: one step after the other was skipped, or its loss not finite.",
-                    hint="A step that changes no weight takes another time. Look at the loss, or choose another "
-                    "precision.",
-                )
-            )
-            return
-        self._emit(
-            Warning(
-                code="recompiles_while_timed",
-                message="The compiled model went on recompiling during the timing, so there is no steady state.",
-                hint="The recompiles name the value that changes from call to call.",
-            )
-        )
 
 
 @contextlib.contextmanager
@@ -279,22 +305,3 @@ def undisturbed() -> Iterator[None]:
         gc.unfreeze()
         if was_enabled:
             gc.enable()
-
-
-def _calls_for(seconds: float, per_call: float) -> int:
-    return max(1, min(math.ceil(seconds / max(per_call, 1e-9)), MOST_CALLS))
-
-
-def _scale(side: Side) -> float | None:
-    return side.scaler.get_scale() if side.scaler is not None else None
-
-
-def _fault(side: Side, compiles: int, scale: float | None) -> str:
-    """Why the block that has just ended does not count; empty where it does."""
-    if compiles:
-        return f"The {side.name} model compiled again during the block."
-    if scale is not None and (_scale(side) or 0.0) < scale:
-        return "The gradient scaler skipped an optimizer step."
-    if side.last_loss is not None and not bool(torch.isfinite(side.last_loss).all()):
-        return "The loss is not finite."
-    return ""

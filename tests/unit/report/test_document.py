@@ -227,15 +227,16 @@ def test_that_the_users_own_cache_is_no_cold_start(make_run: Callable[..., Run])
 
 def test_that_a_shared_model_is_not_said_to_be_two_copies(make_run: Callable[..., Run]) -> None:
     shared = e.WorkloadReady(entry="Model", device="cpu", copies="shared")
-    runs = [make_run("shared", extra=[shared], starts=("cold",)), make_run("copied")]
+    twice = e.WorkloadReady(entry="Model", device="cpu", copies="loaded_twice")
+    runs = [make_run("shared", extra=[shared], starts=("cold",)), make_run("twice", extra=[twice])]
 
     one, both = (
         " ".join(method.method_sentences(Comparison(id="c", created=0.0, runs=part))) for part in (runs[:1], runs)
     )
 
-    assert "Eager and compiled share one model, since it could be neither copied nor built twice." in one
-    assert "separate copies" not in one
-    assert "are separate copies of the model, or share one" in both
+    assert "Eager and compiled share one model, since it could be neither loaded twice nor copied." in one
+    assert "two loads" not in one
+    assert "are two models from two loads of the script, or share one" in both
 
 
 @pytest.mark.parametrize(
@@ -373,9 +374,9 @@ def test_that_too_few_or_too_noisy_calls_are_not_told_as_no_difference(make_run:
 
     document = build_document(Comparison(id="x", created=0.0, runs=runs))
 
-    assert [section(document, name).badge for name in ("noisy", "few")] == ["too noisy", "too few calls"]
+    assert [section(document, name).badge for name in ("noisy", "few")] == ["too noisy", "no speedup"]
     (figure,) = of_type(document.sections[0].blocks, blocks.Figure)
-    assert [bar.note for bar in figure.chart.bars] == ["too noisy", "too few calls"]
+    assert [bar.note for bar in figure.chart.bars] == ["too noisy", "no speedup"]
 
 
 def test_that_a_profiled_configuration_says_where_its_time_goes() -> None:

@@ -125,7 +125,7 @@ def test_that_what_is_too_noisy_to_tell_is_not_shown_as_no_difference(make_run: 
 
     rows = text_table(comparison_json(Comparison(id="c", created=0.0, runs=runs))).splitlines()[4:7]
 
-    assert rows[0].endswith("too noisy") and rows[1].endswith("no difference") and rows[2].endswith("too few calls")
+    assert rows[0].endswith("too noisy") and rows[1].endswith("no difference") and rows[2].endswith("no speedup")
 
 
 def test_that_a_gain_which_is_not_excluded_is_not_shown_as_no_difference(make_run: RunMaker):

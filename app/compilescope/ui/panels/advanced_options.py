@@ -124,7 +124,7 @@ class AdvancedOptions(QWidget):
 
     def _add_calls(self, form: Form) -> None:
         self._grad_mode = combo("Gradients")
-        self._grad_mode.setToolTip("How inference does without gradients: torch.inference_mode() or torch.no_grad().")
+        self._grad_mode.setToolTip("How inference is called: under torch.inference_mode() or torch.no_grad(), or with gradients on.")
         for mode in GRAD_MODES:
             self._grad_mode.addItem(mode, mode)
         self._threads = QSpinBox()
