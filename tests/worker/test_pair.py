@@ -527,6 +527,27 @@ def test_that_inputs_of_another_size_each_time_are_copies_of_one(make: Make) -> 
         assert inputs["eager"].args[0] is not inputs["compiled"].args[0]
 
 
+def test_that_objects_that_differ_in_more_than_numbers_stay_of_their_own_class(make: Make) -> None:
+    source = (
+        NET
+        + """
+import uuid
+class Batch:
+    def __init__(self):
+        self.x, self.name = torch.rand(3), uuid.uuid4().hex
+
+def get_inputs():
+    return [Batch()]
+"""
+    )
+    pair = first(make(source))
+
+    inputs = pair.make_inputs(5)
+
+    assert type(inputs["eager"].args[0]) is pair.eager.globals()["model_script"]["Batch"]
+    assert torch.equal(inputs["eager"].args[0].x, inputs["compiled"].args[0].x)
+
+
 def test_that_chosen_sizes_hold_for_both_sides(make: Make) -> None:
     pair = first(make(NET + INPUTS))
 

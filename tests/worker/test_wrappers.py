@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 from torch import nn
-from worker.conftest import Worker
 
 from compilescope.domain.config import Config
 from compilescope.domain.events import Ended, Failure, FirstCall, Measured, Numerics, Profile, Warning, WorkloadReady
@@ -20,6 +19,9 @@ from compilescope.worker.models import storage_bytes
 from compilescope.worker.profiling import count_work
 from compilescope.worker.state import State
 from compilescope.worker.steps import Recipe, Side, mean_square
+
+if TYPE_CHECKING:
+    from conftest import Worker
 
 CPU = torch.device("cpu")
 
