@@ -352,6 +352,27 @@ def test_that_a_script_that_patches_a_library_is_loaded_once_and_its_model_copie
     assert torch.equal(one, two)
 
 
+def test_that_hooks_for_the_modules_of_all_are_not_registered_twice(make: Make) -> None:
+    source = "torch.nn.modules.module.register_module_forward_hook(lambda module, args, out: out * 2)\n"
+
+    try:
+        pair = first(make(NET + source + INPUTS))
+    finally:
+        torch.nn.modules.module._global_forward_hooks.clear()
+
+    assert pair.copies == "copied"
+    assert pair.reason.startswith("The script replaces torch.nn.modules.module._global_forward_hooks")
+
+
+def test_that_one_model_is_all_there_is_room_for(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairing, "room", lambda _device: 100)
+
+    pair = first(make(NET + INPUTS))
+
+    assert pair.copies == "shared"
+    assert pair.reason == "There is no room for a second model: it takes 0.0 GiB of 0.0 GiB free."
+
+
 def test_that_an_operator_that_may_be_defined_once_only_makes_copies(make: Make) -> None:
     source = (
         'import torch\nlib = torch.library.Library("scope_test_pair", "DEF")\nlib.define("twice(Tensor x) -> Tensor")\n'

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -135,6 +137,18 @@ def put_back(kept: Iterable[torch.Tensor], tensors: Iterable[torch.Tensor]) -> N
     for theirs, mine in zip(kept, tensors, strict=False):
         if mine.shape == theirs.shape:
             mine.copy_(theirs)
+
+
+def room(device: torch.device) -> int | None:
+    """Bytes that are free on a device; None where that is not known."""
+    if device.type == "cuda":
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + kept
+    try:
+        match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    except OSError:
+        return None
+    return int(match[1]) * 1024 if match else None
 
 
 def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:

@@ -21,14 +21,17 @@ from compilescope.domain.events import Entry
 from compilescope.domain.workload import Workload
 from compilescope.worker import reach
 from compilescope.worker.entries import random_streams, seed_all, set_random_streams
+from compilescope.worker.environment import attempt
 from compilescope.worker.inputs import Inputs, duplicate
 from compilescope.worker.instances import Instance, Script
 from compilescope.worker.likeness import common, synchronise
-from compilescope.worker.models import holds_compiled_functions
+from compilescope.worker.models import holds_compiled_functions, room, state, storage_bytes
 
 LOADED_TWICE, COPIED, REBUILT, SHARED = "loaded_twice", "copied", "rebuilt", "shared"
 # a script that trains, downloads or reads large files does not do so twice
 MOST_OWN_S = 10.0
+# what a second model needs while it is made, in models
+SPARE = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +88,7 @@ class Pairs:
     """
 
     def __init__(self, workload: Workload, *, device: torch.device, seed: int) -> None:
+        self._device = device
         self._script = Script(workload, device=device, seed=seed)
         self._first = self._script.load()
         self._first.settle(seed)
@@ -114,7 +118,8 @@ class Pairs:
             try:
                 return self._ways.pop(0)()
             except _CannotError as error:
-                self._reasons.append(str(error))
+                if str(error) not in self._reasons:
+                    self._reasons.append(str(error))
         return None
 
     def alone(self) -> Pair:
@@ -130,6 +135,7 @@ class Pairs:
             raise _CannotError(f"The script replaces {_some(patches)}, and a second load would replace it once more.")
         if self._script.own_s > MOST_OWN_S:
             raise _CannotError(f"The script works for {self._script.own_s:.0f} s while it is loaded.")
+        self._ask_for_room()
         second = self._second_load()
         if second.model is first.model or second.module is first.module:
             raise _CannotError("Both loads of the script handed out the same model.")
@@ -160,6 +166,7 @@ class Pairs:
         if holds_compiled_functions(first.model):
             # a compiled bound method stays bound to the original when its module is copied
             raise _CannotError("A copy of the model would call functions that the script compiled for the original.")
+        self._ask_for_room()
         copies = _copies(first.model)
         if both := list(common(*copies)):
             raise _CannotError(f"Copies of the model hold the same {_some(both, 'model')}.")
@@ -184,6 +191,7 @@ class Pairs:
     def _built_again(self) -> Instance:
         if self._first.rebuild is None:
             raise _CannotError("The script makes its model only once.")
+        self._ask_for_room()
         try:
             again = replace(self._first, model=self._first.rebuild())
             again.settle(self._script.seed)
@@ -194,6 +202,15 @@ class Pairs:
             traceback.clear_frames(error.__traceback__)
         _free_memory()
         raise _CannotError(f"To build the model a second time failed. {_sentence(message)}")
+
+    def _ask_for_room(self) -> None:
+        """On a CPU nobody says no: a process that takes too much memory is ended."""
+        takes = storage_bytes(state(self._first.model))
+        free = attempt(lambda: room(self._device), None)
+        if free is not None and takes * SPARE > free:
+            raise _CannotError(
+                f"There is no room for a second model: it takes {takes / 2**30:.1f} GiB of {free / 2**30:.1f} GiB free."
+            )
 
     def _shared(self) -> Pair:
         return self._pair(self._first, self._first, SHARED)
