@@ -329,6 +329,28 @@ sys.path.insert(0, "/nowhere")
     assert sys.argv[-1] == "more" and sys.path.count("/nowhere") == 1
 
 
+def test_that_the_second_load_finds_the_defaults_of_torch_that_the_first_one_found(make: Make) -> None:
+    source = "FOUND = torch.ones(1, requires_grad=True) * 2\n"
+    source += (
+        "torch.set_default_dtype(torch.bfloat16); torch.set_default_device('meta'); torch.set_grad_enabled(False)\n"
+    )
+    # built on the CPU all the same, since a model without values gives nothing to compare
+    model = NET.replace("nn.Linear(6, 6)", "nn.Linear(6, 6, device='cpu')")
+
+    try:
+        pair = first(make(model + source + INPUTS.replace("3, 6", "3, 6, device='cpu'")))
+    finally:
+        torch.set_default_device(None)
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+
+    assert (pair.copies, pair.reason) == ("loaded_twice", "")
+    for side in (pair.eager, pair.compiled):
+        found = side.globals()["model_script"]["FOUND"]
+        assert (found.dtype, found.device.type, found.requires_grad) == (torch.float32, "cpu", True)
+        assert side.model.up.weight.dtype is torch.bfloat16
+
+
 def test_that_a_scripts_own_compilation_is_undone_on_both_sides(make: Make) -> None:
     pair = first(make(NET + INPUTS + "\nmodel = torch.compile(Model(), backend='eager')\n", entry="model"))
 
