@@ -329,6 +329,28 @@ sys.path.insert(0, "/nowhere")
     assert sys.argv[-1] == "more" and sys.path.count("/nowhere") == 1
 
 
+def test_that_the_second_load_finds_the_defaults_of_torch_that_the_first_one_found(make: Make) -> None:
+    source = "FOUND = torch.ones(1, requires_grad=True) * 2\n"
+    source += (
+        "torch.set_default_dtype(torch.bfloat16); torch.set_default_device('meta'); torch.set_grad_enabled(False)\n"
+    )
+    # built on the CPU all the same, since a model without values gives nothing to compare
+    model = NET.replace("nn.Linear(6, 6)", "nn.Linear(6, 6, device='cpu')")
+
+    try:
+        pair = first(make(model + source + INPUTS.replace("3, 6", "3, 6, device='cpu'")))
+    finally:
+        torch.set_default_device(None)
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+
+    assert (pair.copies, pair.reason) == ("loaded_twice", "")
+    for side in (pair.eager, pair.compiled):
+        found = side.globals()["model_script"]["FOUND"]
+        assert (found.dtype, found.device.type, found.requires_grad) == (torch.float32, "cpu", True)
+        assert side.model.up.weight.dtype is torch.bfloat16
+
+
 def test_that_a_scripts_own_compilation_is_undone_on_both_sides(make: Make) -> None:
     pair = first(make(NET + INPUTS + "\nmodel = torch.compile(Model(), backend='eager')\n", entry="model"))
 
@@ -350,6 +372,27 @@ def test_that_a_script_that_patches_a_library_is_loaded_once_and_its_model_copie
     assert list(common(pair.eager.model, pair.compiled.model)) == []
     one, two = outputs(pair)
     assert torch.equal(one, two)
+
+
+def test_that_hooks_for_the_modules_of_all_are_not_registered_twice(make: Make) -> None:
+    source = "torch.nn.modules.module.register_module_forward_hook(lambda module, args, out: out * 2)\n"
+
+    try:
+        pair = first(make(NET + source + INPUTS))
+    finally:
+        torch.nn.modules.module._global_forward_hooks.clear()
+
+    assert pair.copies == "copied"
+    assert pair.reason.startswith("The script replaces torch.nn.modules.module._global_forward_hooks")
+
+
+def test_that_one_model_is_all_there_is_room_for(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairing, "room", lambda _device: 100)
+
+    pair = first(make(NET + INPUTS))
+
+    assert pair.copies == "shared"
+    assert pair.reason == "There is no room for a second model: it takes 0.0 GiB of 0.0 GiB free."
 
 
 def test_that_an_operator_that_may_be_defined_once_only_makes_copies(make: Make) -> None:
@@ -525,6 +568,27 @@ def test_that_inputs_of_another_size_each_time_are_copies_of_one(make: Make) -> 
         inputs = pair.make_inputs()
         assert torch.equal(inputs["eager"].args[0], inputs["compiled"].args[0])
         assert inputs["eager"].args[0] is not inputs["compiled"].args[0]
+
+
+def test_that_objects_that_differ_in_more_than_numbers_stay_of_their_own_class(make: Make) -> None:
+    source = (
+        NET
+        + """
+import uuid
+class Batch:
+    def __init__(self):
+        self.x, self.name = torch.rand(3), uuid.uuid4().hex
+
+def get_inputs():
+    return [Batch()]
+"""
+    )
+    pair = first(make(source))
+
+    inputs = pair.make_inputs(5)
+
+    assert type(inputs["eager"].args[0]) is pair.eager.globals()["model_script"]["Batch"]
+    assert torch.equal(inputs["eager"].args[0].x, inputs["compiled"].args[0].x)
 
 
 def test_that_chosen_sizes_hold_for_both_sides(make: Make) -> None:

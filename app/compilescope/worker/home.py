@@ -27,6 +27,8 @@ _INSTALLED = ("site-packages", "dist-packages")
 _NEVER_OWN = ("torch", "functorch", "torchgen", "triton", "numpy", "compilescope", "__main__", "__mp_main__")
 # hooks of these are meant to be set, and to set them again does no harm
 _NOT_PATCHED = ("sys", "threading", "warnings", "logging", "signal", "atexit", "compilescope", "__main__")
+# hooks for the modules and optimizers of all, where each load would add its own
+_WITH_GLOBAL_HOOKS = ("torch.nn.modules.module", "torch.optim.optimizer")
 _HOLD_FUNCTIONS = {types.FunctionType, types.MethodType, staticmethod, classmethod, property, functools.partial}
 _MODULES = {types.ModuleType, type(torch.backends), type(torch.backends.cudnn), type(torch.nn.functional)}
 
@@ -111,7 +113,8 @@ class Home:
         return not any(place.startswith(library) and not self._root.startswith(library) for library in self._installed)
 
     def patches(self) -> Iterator[str]:
-        """Functions and classes of the script's that stand in a library's class or module, by their names there.
+        """Functions and classes of the script's that stand in a library's class or module, or among its hooks for all,
+        by their names there.
 
         A second load would replace them again, and what one load put there would serve the other.
         """
@@ -123,7 +126,7 @@ class Home:
                     is_own = str(type.__getattribute__(value, "__module__")) in self._own
                 else:
                     is_own = type(value) in _HOLD_FUNCTIONS and self._is_from_script(value)
-                if is_own:
+                if is_own or (where in _WITH_GLOBAL_HOOKS and name.startswith("_global_") and self._holds_own(value)):
                     yield f"{where}.{name}"
 
     def _library_spaces(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -133,6 +136,13 @@ class Home:
         for cls in _classes():
             if cls.__module__ not in self._own:
                 yield f"{cls.__module__}.{cls.__qualname__}", vars(cls)
+
+    def _holds_own(self, hooks: Any) -> bool:
+        values = list(hooks.values()) if isinstance(hooks, dict) else []
+        return any(
+            type(value).__module__ in self._own or (type(value) in _HOLD_FUNCTIONS and self._is_from_script(value))
+            for value in values
+        )
 
     def _is_from_script(self, value: Any) -> bool:
         while type(value) is not types.FunctionType:

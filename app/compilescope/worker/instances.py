@@ -137,7 +137,7 @@ class Script:
 
 
 class _Surroundings:
-    """What a script finds and may change when it is loaded: folder, arguments, path, torch's default type."""
+    """What a script finds and may change when it is loaded: folder, arguments, path, and torch's defaults."""
 
     def __init__(self) -> None:
         try:
@@ -147,6 +147,8 @@ class _Surroundings:
         self._arguments = list(sys.argv)
         self._path = list(sys.path)
         self._dtype = torch.get_default_dtype()
+        self._device = torch.get_default_device()
+        self._grad = torch.is_grad_enabled()
 
     def restore(self) -> None:
         with contextlib.suppress(OSError):
@@ -154,3 +156,7 @@ class _Surroundings:
         sys.argv[:] = self._arguments
         sys.path[:] = self._path
         torch.set_default_dtype(self._dtype)
+        torch.set_grad_enabled(self._grad)
+        if torch.get_default_device() != self._device:
+            # to set the CPU is not the same as to set nothing, and makes every call slower
+            torch.set_default_device(None if self._device.type == "cpu" else self._device)

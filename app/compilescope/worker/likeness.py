@@ -148,7 +148,7 @@ def _write(holder: Any, key: Any, value: Any) -> bool:
 def form(tensor: torch.Tensor) -> tuple[Any, ...]:
     """What must be the same before values can be copied."""
     inside = reach.inner_tensors(tensor)
-    if inside != [tensor] and not any(part is tensor for part in inside):
+    if not any(part is tensor for part in inside):
         return (type(tensor).__qualname__, tensor.requires_grad, *(form(part) for part in inside))
     try:
         stride = tensor.stride() if tensor.layout is torch.strided else None

@@ -1,68 +1,18 @@
-"""Two models from one script: an eager one, and one to compile."""
+"""What a model holds: its state, its memory, and parts that its script compiled or left without a shape."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from compilescope.worker.entries import seed_all
 from compilescope.worker.reach import inner_tensors
-
-DEEPCOPY, REBUILT, SHARED = "deepcopy", "rebuilt", "shared"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pair:
-    """`copies` says how the second model was made. `unwrapped` names parts that the script had compiled itself."""
-
-    eager: nn.Module
-    compiled: nn.Module
-    copies: str
-    unwrapped: tuple[str, ...] = ()
-
-
-class Builder:
-    """Builds a script's model, always from the same seed, on the device, in the right mode."""
-
-    def __init__(self, build: Callable[[], nn.Module], *, device: torch.device, training: bool, seed: int) -> None:
-        self._build = build
-        self._device = device
-        self._training = training
-        self._seed = seed
-        self.unwrapped: list[str] = []
-
-    def build(self) -> nn.Module:
-        seed_all(self._seed)
-        model, found = unwrap(self._build())
-        self.unwrapped = found
-        return model.to(self._device).train(self._training)
-
-    def pair(self, model: nn.Module, *, rebuilds: bool) -> Pair:
-        """A second model beside this one: copied, else built again, else the same one."""
-        unwrapped = tuple(self.unwrapped)
-        if not holds_compiled_functions(model):
-            twin = duplicate(model)
-            if twin is not None:
-                return Pair(eager=model, compiled=twin, copies=DEEPCOPY, unwrapped=unwrapped)
-        twin = self._rebuilt(model) if rebuilds else None
-        if twin is not None:
-            return Pair(eager=model, compiled=twin, copies=REBUILT, unwrapped=unwrapped)
-        return Pair(eager=model, compiled=model, copies=SHARED, unwrapped=unwrapped)
-
-    def _rebuilt(self, model: nn.Module) -> nn.Module | None:
-        try:
-            twin = self.build()
-        except Exception:
-            # the first one was built; there may be no room for a second, or a thing that only one may hold
-            return None
-        # a factory may hand out one object again and again
-        return None if twin is model else twin
 
 
 def duplicate(model: nn.Module) -> nn.Module | None:
@@ -135,6 +85,18 @@ def put_back(kept: Iterable[torch.Tensor], tensors: Iterable[torch.Tensor]) -> N
     for theirs, mine in zip(kept, tensors, strict=False):
         if mine.shape == theirs.shape:
             mine.copy_(theirs)
+
+
+def room(device: torch.device) -> int | None:
+    """Bytes that are free on a device; None where that is not known."""
+    if device.type == "cuda":
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + kept
+    try:
+        match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    except OSError:
+        return None
+    return int(match[1]) * 1024 if match else None
 
 
 def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:

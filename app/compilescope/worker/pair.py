@@ -19,15 +19,19 @@ from torch import nn
 
 from compilescope.domain.events import Entry
 from compilescope.domain.workload import Workload
+from compilescope.worker import reach
 from compilescope.worker.entries import random_streams, seed_all, set_random_streams
+from compilescope.worker.environment import attempt
 from compilescope.worker.inputs import Inputs, duplicate
 from compilescope.worker.instances import Instance, Script
 from compilescope.worker.likeness import common, synchronise
-from compilescope.worker.models import holds_compiled_functions
+from compilescope.worker.models import holds_compiled_functions, room, state, storage_bytes
 
 LOADED_TWICE, COPIED, REBUILT, SHARED = "loaded_twice", "copied", "rebuilt", "shared"
 # a script that trains, downloads or reads large files does not do so twice
 MOST_OWN_S = 10.0
+# what a second model needs while it is made, in models
+SPARE = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +74,9 @@ class Pair:
             theirs = self.eager.source.make()
         set_random_streams(after)
         likeness = synchronise(mine.tree, theirs.tree)
-        if likeness.forms or likeness.others or any(common(mine.tree, theirs.tree)):
+        is_unlike = likeness.forms or likeness.others or any(common(mine.tree, theirs.tree))
+        # objects of the script's own classes stay those of their side, which may ask for them
+        if is_unlike and not any(self.eager.follows(type(obj)) for _, obj in reach.walk(theirs.tree)):
             theirs = duplicate(mine)
         return {"eager": theirs, "compiled": mine}
 
@@ -82,9 +88,11 @@ class Pairs:
     """
 
     def __init__(self, workload: Workload, *, device: torch.device, seed: int) -> None:
+        self._device = device
         self._script = Script(workload, device=device, seed=seed)
         self._first = self._script.load()
         self._first.settle(seed)
+        self._is_as_built = True
         self._reasons: list[str] = []
         self._ways: list[Callable[[], Pair]] = [self._loaded_twice, self._copied, self._rebuilt, self._shared]
 
@@ -110,7 +118,8 @@ class Pairs:
             try:
                 return self._ways.pop(0)()
             except _CannotError as error:
-                self._reasons.append(str(error))
+                if str(error) not in self._reasons:
+                    self._reasons.append(str(error))
         return None
 
     def alone(self) -> Pair:
@@ -126,6 +135,7 @@ class Pairs:
             raise _CannotError(f"The script replaces {_some(patches)}, and a second load would replace it once more.")
         if self._script.own_s > MOST_OWN_S:
             raise _CannotError(f"The script works for {self._script.own_s:.0f} s while it is loaded.")
+        self._ask_for_room()
         second = self._second_load()
         if second.model is first.model or second.module is first.module:
             raise _CannotError("Both loads of the script handed out the same model.")
@@ -156,27 +166,18 @@ class Pairs:
         if holds_compiled_functions(first.model):
             # a compiled bound method stays bound to the original when its module is copied
             raise _CannotError("A copy of the model would call functions that the script compiled for the original.")
+        self._ask_for_room()
         copies = _copies(first.model)
         if both := list(common(*copies)):
             raise _CannotError(f"Copies of the model hold the same {_some(both, 'model')}.")
         eager, compiled = (replace(first, model=model) for model in copies)
+        # the original is a third model, and goes if the script lets it
+        self._first, self._is_as_built = compiled, False
         return self._pair(eager, compiled, COPIED)
 
     def _rebuilt(self) -> Pair:
-        first = self._first
-        if first.rebuild is None:
-            raise _CannotError("The script makes its model only once.")
-        try:
-            second = replace(first, model=first.rebuild())
-            second.settle(self._script.seed)
-        except Exception as error:
-            # the first one was built; there may be no room for a second, or a thing that only one may hold
-            message = f"{type(error).__name__}: {error}".strip().rstrip(":")
-            traceback.clear_frames(error.__traceback__)
-            second = None
-        if second is None:
-            _free_memory()
-            raise _CannotError(f"To build the model a second time failed. {_sentence(message)}")
+        first = self._first if self._is_as_built else self._built_again()
+        second = self._built_again()
         if second.model is first.model:
             raise _CannotError(f"{self.entry.name} hands out the same model each time.")
         likeness = synchronise(first.model, second.model)
@@ -184,7 +185,32 @@ class Pairs:
             raise _CannotError(f"Built twice, the model has different tensors: {_some(likeness.forms, 'model')}.")
         if both := list(common(first.model, second.model)):
             raise _CannotError(f"Built twice, the models hold the same {_some(both, 'model')}.")
+        self._first = first
         return self._pair(second, first, REBUILT)
+
+    def _built_again(self) -> Instance:
+        if self._first.rebuild is None:
+            raise _CannotError("The script makes its model only once.")
+        self._ask_for_room()
+        try:
+            again = replace(self._first, model=self._first.rebuild())
+            again.settle(self._script.seed)
+            return again
+        except Exception as error:
+            # there may be no room for a second one, or a thing that only one may hold
+            message = f"{type(error).__name__}: {error}".strip().rstrip(":")
+            traceback.clear_frames(error.__traceback__)
+        _free_memory()
+        raise _CannotError(f"To build the model a second time failed. {_sentence(message)}")
+
+    def _ask_for_room(self) -> None:
+        """On a CPU nobody says no: a process that takes too much memory is ended."""
+        takes = storage_bytes(state(self._first.model))
+        free = attempt(lambda: room(self._device), None)
+        if free is not None and takes * SPARE > free:
+            raise _CannotError(
+                f"There is no room for a second model: it takes {takes / 2**30:.1f} GiB of {free / 2**30:.1f} GiB free."
+            )
 
     def _shared(self) -> Pair:
         return self._pair(self._first, self._first, SHARED)

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from compilescope.domain.statistics import Interval, Pairs, median, quick_interval
+from compilescope.domain.statistics import Interval, Pairs, quick_interval
 from compilescope.worker import reach
 from compilescope.worker.clocks import Clock, clock_for
 from compilescope.worker.entries import random_streams, seed_all, set_random_streams
@@ -32,7 +32,7 @@ from compilescope.worker.steps import Recipe, Side
 # an estimate nearer to 1 is taken for the machine's own unrest, whatever its interval says
 TOLERATED = 0.03
 # a round: about so long, in so many pairs of blocks; doubled until the interval is settled or it takes too long
-ROUND_S, MOST_PAIRS, BLOCK_S, ENOUGH_S = 0.15, 16, 0.002, 1.0
+ROUND_S, MOST_PAIRS, BLOCK_S, ENOUGH_S, MOST_S = 0.15, 16, 0.002, 1.0, 4.0
 # fewer say nothing on a busy machine; of long calls, as few as give an interval
 FEWEST_PAIRS, FEWEST_SLOW, LONG_CALL_S = 7, 3, 0.05
 # an interval that is wider and reaches over 1 says nothing
@@ -189,16 +189,11 @@ class _Trial:
     def time(self, clock: Clock, calls: int) -> float:
         """Seconds a call, of a block of so many."""
         with self.side.ready():
-            if self._took < LONG_CALL_S:
+            restore = self._undo.put_back if self._undo else None
+            if restore is None and self._took < LONG_CALL_S:
+                # the first call after the other side's finds its data in the cache
                 self._one()
-            if not self._undo:
-                return clock.time(self._one, calls, self.side.synchronize).seconds
-            alone = []
-            for _ in range(calls):
-                self._undo.put_back()
-                alone.append(clock.time(self._one, 1, self.side.synchronize).seconds)
-            self._undo.put_back()
-            return median(alone)
+            return clock.time(self._one, calls, self.side.synchronize, restore=restore).seconds
 
 
 def _same_outputs(eager: _Trial, plain: _Trial) -> bool | None:
@@ -231,6 +226,7 @@ def _same_time(eager: _Trial, plain: _Trial) -> tuple[Interval | None, bool]:
     fewest = FEWEST_PAIRS if per_call < LONG_CALL_S else FEWEST_SLOW
     more = max(fewest, min(MOST_PAIRS, int(ROUND_S / (2 * max(per_call, BLOCK_S)))))
     series = _Series(eager, plain, clock, calls)
+    enough = max(ENOUGH_S, min(16 * per_call, MOST_S))
     began, is_denied = perf_counter(), False
     while True:
         series.extend(more)
@@ -242,7 +238,7 @@ def _same_time(eager: _Trial, plain: _Trial) -> tuple[Interval | None, bool]:
                 return interval, False
             # once more, of which nothing has been seen yet
             is_denied, began, series = True, perf_counter(), _Series(eager, plain, clock, calls)
-        elif interval.half_width <= UNSETTLED or perf_counter() - began > ENOUGH_S:
+        elif interval.half_width <= UNSETTLED or perf_counter() - began > enough:
             return interval, True
         else:
             more *= 2

@@ -69,7 +69,7 @@ class State:
         self._tensors: list[_Tensor] = []
         self._rest: list[_Holder] = []
         for path, obj in reach.walk(dict(roots), follows):
-            if not path:
+            if not path or (isinstance(obj, type) and not (follows is not None and follows(obj))):
                 continue
             if isinstance(obj, torch.Tensor):
                 parts = reach.inner_tensors(obj)
@@ -142,6 +142,8 @@ class _Tensor:
         self.path = path
         self.tensor = tensor
         self._form = form(tensor)
+        # holds the memory itself: a tensor that gets other memory can have this one back
+        self._alias = _alias(tensor)
         self._version = _version(tensor)
         self.copy = _copy(tensor, on_host=on_host) if copied else None
         self._print = None if self.copy is not None else fingerprint(tensor)
@@ -173,7 +175,8 @@ class _Tensor:
         tensor, old = self.tensor, self.copy
         assert old is not None
         if not same_form:
-            return (lambda: _replace(tensor, old)), _size(old)
+            alias = self._alias
+            return (lambda: _replace(tensor, alias, old)), _size(old)
         where = _box(tensor.detach(), old) if old.device == tensor.device else None
         if where is None:
             return (lambda: _write(tensor, old)), _size(old)
@@ -186,7 +189,22 @@ def form(tensor: torch.Tensor) -> tuple[Any, ...]:
     """What makes a tensor another one although it is the same object."""
     stride = tensor.stride() if tensor.layout is torch.strided and not tensor.is_nested else None
     shape = None if tensor.is_nested else tuple(tensor.shape)
-    return shape, stride, reach.storage_key(tensor), tensor.dtype, tensor.requires_grad
+    return shape, stride, _storage_id(tensor), tensor.dtype, tensor.requires_grad
+
+
+def _storage_id(tensor: torch.Tensor) -> int | None:
+    """Of the storage, not of its address, which changes where it grows."""
+    try:
+        return int(tensor.untyped_storage()._cdata) if tensor.layout is torch.strided else None
+    except Exception:  # wrapper subclasses have no storage of their own
+        return None
+
+
+def _alias(tensor: torch.Tensor) -> torch.Tensor | None:
+    try:
+        return tensor.detach()
+    except Exception:  # whatever a tensor class refuses
+        return None
 
 
 def fingerprint(tensor: torch.Tensor) -> object:
@@ -237,14 +255,15 @@ def _write(tensor: torch.Tensor, old: torch.Tensor) -> None:
     tensor.detach().copy_(old)
 
 
-def _replace(tensor: torch.Tensor, old: torch.Tensor) -> None:
-    """Give a tensor its old form back; it gets memory of its own."""
+def _replace(tensor: torch.Tensor, alias: torch.Tensor | None, old: torch.Tensor) -> None:
+    """Give a tensor its old form and memory back, with the values that it had."""
     with torch.inference_mode(mode=False):
-        twin = old.to(tensor.device, copy=True)
+        twin = old.to(tensor.device, copy=True) if alias is None else alias
     try:
         tensor.data = twin
     except RuntimeError:
         tensor.set_(twin)  # type: ignore[call-overload]
+    _write(tensor, old)
 
 
 def _box(now: torch.Tensor, old: torch.Tensor) -> tuple[slice, ...] | None:
