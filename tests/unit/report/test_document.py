@@ -212,7 +212,7 @@ def test_that_the_method_says_what_a_call_is() -> None:
     [
         ((False, False), ("back to back", "without a pause"), "put back"),
         ((True, True), ("The figure compared is the time of a call by itself", "put back before it"), "back to back"),
-        ((True, False), ("back to back", "Where calls change their inputs or state, it is the time of a call"), "flush"),
+        ((True, False), ("back to back", "Where calls change their inputs or state, it is"), "flush"),
     ],
 )
 def test_that_the_method_says_whether_calls_were_timed_alone(
