@@ -1,10 +1,11 @@
 """What verdicts and intervals are worth, tried for real: false alarms, known slowdowns, and coverage.
 
 Each comparison goes the way that a comparison of the program goes: its supervisor, its worker in a cold and a warm
-process, its timing, its interval, its rule for "faster" and "slower".
+process, its timing, its interval, its rule for "faster" and "slower". For the first two, what is compiled is left as it
+is or made slower by a backend of the script's own, so that however the two models are built, that stays.
 
     python tests/benchmarks/trials.py same      a callable beside itself: how often is a difference called?
-    python tests/benchmarks/trials.py slowed    --percent 2 in the callable: how often is it called "slower"?
+    python tests/benchmarks/trials.py slowed    --percent 2 in what is compiled: how often is it called "slower"?
     python tests/benchmarks/trials.py coverage  eager beside compiled: how often does the interval hold the median?
 
 `--windows N` makes N comparisons from each pair of processes, one timed stretch in each of the two, where starting
@@ -32,7 +33,7 @@ from compilescope.domain.measures import pairs_of
 from compilescope.domain.resampling import ratio_interval
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import Pairs, difference
-from compilescope.domain.workload import Measurement, Task, Workload
+from compilescope.domain.workload import Measurement, Workload
 from compilescope.engine.feed import Feed, RunEvents
 from compilescope.engine.request import RunRequest
 from compilescope.engine.supervisor import Supervisor, forget
@@ -68,7 +69,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--number", type=int, default=100, help="of comparisons (100)")
     parser.add_argument("--seconds", type=float, default=6.0, help="timed part of each (6)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda … (cpu)")
-    parser.add_argument("--percent", type=int, default=2, help="slowdown inside the callable, for slowed (2)")
+    parser.add_argument("--percent", type=int, default=2, help="slowdown of what is compiled, for slowed (2)")
     parser.add_argument("--windows", type=int, default=1, help="comparisons from each pair of processes (1)")
     parser.add_argument("--threads", type=int, help="that torch uses on the CPU; one is calmer on a busy machine")
     parser.add_argument("--script", default=str(ROOT / "resources" / "examples" / "mlp.py"), help="for coverage")
@@ -107,19 +108,18 @@ def comparisons(arguments: argparse.Namespace) -> Iterator[Row]:
 
 def request(arguments: argparse.Namespace, windows: int) -> RunRequest:
     """One run of the program; several windows are a sweep over one size, again and again."""
-    task: Task = "run" if arguments.trial == "coverage" else "calibrate"
+    is_played = arguments.trial != "coverage"
     size = PART_SIZES["cpu" if arguments.device == "cpu" else "cuda"]
     more = arguments.percent if arguments.trial == "slowed" else 0
     workload = Workload(
-        script=arguments.script if task == "run" else str(SLOWED),
+        script=str(SLOWED) if is_played else arguments.script,
         device=arguments.device,
-        arguments=() if task == "run" else (str(more), str(size)),
-        inputs={"x": [[max(size, 256), size]] * windows} if windows > 1 and task != "run" else None,
+        arguments=(str(more), str(size)) if is_played else (),
+        inputs={"x": [[max(size, 1024), size]] * windows} if windows > 1 and is_played else None,
         threads=arguments.threads,
     )
     return RunRequest(
-        task=task,
-        config=Config(mode=arguments.mode) if task == "run" else None,
+        config=Config(backend="slowed") if is_played else Config(mode=arguments.mode),
         workload=workload,
         measurement=Measurement(budget_s=arguments.seconds * windows),
     )

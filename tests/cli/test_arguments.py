@@ -89,7 +89,12 @@ def test_that_several_cards_share_the_runs() -> None:
 def test_that_the_measurement_is_read() -> None:
     found = measurement(parse(["bench", "m.py", "--budget", "3", "--l2-flush"]))
 
-    assert (found.budget_s, found.l2_flush) == (3.0, True)
+    assert (found.budget_s, found.l2_flush, found.queued) == (3.0, True, None)
+
+
+@pytest.mark.parametrize(("word", "queued"), [("on", True), ("off", False)])
+def test_that_the_queue_is_read(word: str, queued: bool) -> None:
+    assert measurement(parse(["bench", "m.py", "--queue", word])).queued is queued
 
 
 def test_that_a_training_step_is_compiled_as_model_and_as_a_whole() -> None:

@@ -56,7 +56,7 @@ class Engine:
         self.supervisor.submit(result)
         return result
 
-    def collect(self, until: Callable[[list[FeedItem]], bool], timeout: float = 20.0) -> list[FeedItem]:
+    def collect(self, until: Callable[[list[FeedItem]], bool], timeout: float = 60.0) -> list[FeedItem]:
         items: list[FeedItem] = []
         deadline = time.monotonic() + timeout
         while not until(items):
@@ -65,12 +65,12 @@ class Engine:
             items += self.feed.drain()
         return items
 
-    def await_end(self, timeout: float = 20.0) -> Told:
+    def await_end(self, timeout: float = 60.0) -> Told:
         began = time.monotonic()
         items = self.collect(has_ended, timeout)
         return Told(items, time.monotonic() - began)
 
-    def run(self, mode: str, *, request: dict[str, Any] | None = None, timeout: float = 20.0, **options: Any) -> Told:
+    def run(self, mode: str, *, request: dict[str, Any] | None = None, timeout: float = 60.0, **options: Any) -> Told:
         self.submit(mode, request=request, **options)
         return self.await_end(timeout)
 
@@ -83,6 +83,32 @@ class Engine:
                 for event in item.events
             )
         )
+
+    def await_line(self, text: bytes) -> list[FeedItem]:
+        return self.collect(
+            lambda items: any(text in line for item in items if isinstance(item, LogLines) for line in item.lines)
+        )
+
+    def await_process(self) -> None:
+        """Until a worker exists, whatever it does yet."""
+        self._until(lambda: bool(self.left()))
+
+    def await_standstill(self) -> int:
+        """The bytes in the feed once nobody drains it and no more come."""
+        looks = [-1]
+
+        def stands_still() -> bool:
+            looks.append(self.feed.pending_bytes)
+            return looks[-1] == looks[-2] > 0
+
+        self._until(stands_still, every=0.3)
+        return looks[-1]
+
+    def _until(self, holds: Callable[[], bool], every: float = 0.02, timeout: float = 60.0) -> None:
+        deadline = time.monotonic() + timeout
+        while not holds():
+            assert time.monotonic() < deadline, "waited in vain"
+            time.sleep(every)
 
     def left(self) -> list[int]:
         """Processes of any of the runs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +151,8 @@ def test_that_all_lines_of_a_short_flood_arrive_in_order(engine: Any) -> None:
 
 def test_that_a_flood_does_not_fill_the_memory(engine: Any) -> None:
     engine.submit("flood", seconds=2, warm={"mode": "ok"})
-    time.sleep(2.5)
 
-    assert engine.feed.pending_bytes < 70 << 20
+    assert engine.await_standstill() < 70 << 20
     assert engine.await_end(60).ended.outcome == "finished"
 
 
@@ -210,7 +208,7 @@ def test_that_a_worker_that_has_told_its_end_cannot_hold_the_run(engine: Any, mo
 
 def test_that_the_end_of_a_run_is_the_last_that_is_heard_of_it(engine: Any) -> None:
     engine.run("daemons")
-    time.sleep(0.3)
+    engine.supervisor.close()
 
     assert not [item for item in engine.feed.drain() if isinstance(item, RunEvents)]
 

@@ -146,8 +146,8 @@ def hang(_: dict[str, Any]) -> None:
 
 @mode
 def hang_stubbornly(options: dict[str, Any]) -> None:
-    """Ignores SIGINT and, unless told not to, SIGTERM."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Does not obey SIGINT and, unless told not to, ignores SIGTERM."""
+    signal.signal(signal.SIGINT, lambda *_: say("heard it"))
     if options.get("sigterm", True):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     hang(options)

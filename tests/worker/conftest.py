@@ -43,14 +43,20 @@ class Told:
         return found[0]
 
 
-def start(job: Job, *, cache: str | None = None, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """A worker that has its order; its stdin stays open."""
+def start(
+    job: Job | None, *, cache: str | None = None, environment: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """A worker that has its order, or waits for it; its stdin stays open."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(("COMPILESCOPE", "PYTHONPATH"))}
-    env |= {"COMPILESCOPE_RUN": job.run, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8:backslashreplace"}
+    env |= {
+        "COMPILESCOPE_RUN": job.run if job else uuid.uuid4().hex,
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONIOENCODING": "utf-8:backslashreplace",
+    }
     if cache:
         env["TORCHINDUCTOR_CACHE_DIR"] = cache
     env |= environment or {}
-    folder = Path(job.workload.script).parent if job.workload else Path.cwd()
+    folder = Path(job.workload.script).parent if job and job.workload else Path.cwd()
     process = subprocess.Popen(
         [PYTHON, "-u", str(WORKER)],
         stdin=subprocess.PIPE,
@@ -61,8 +67,9 @@ def start(job: Job, *, cache: str | None = None, environment: dict[str, str] | N
         start_new_session=True,
     )
     assert process.stdin is not None
-    process.stdin.write(job.encode().encode() + b"\n")
-    process.stdin.flush()
+    if job:
+        process.stdin.write(job.encode().encode() + b"\n")
+        process.stdin.flush()
     return process
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import itertools
 import random
-import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -29,25 +28,80 @@ RECIPE = Recipe(
 )
 
 
-def spin(seconds: float) -> Callable[[], None]:
-    """A call that takes so long, whatever the machine does."""
+class Played:
+    """A device with a queue: calls return once they are launched, and their work is done one after the other.
 
-    def call() -> None:
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            pass
+    Host and device have one clock, which stands still but for what is played. `rests`: how long the device had nothing
+    to do before each piece of work; `most_ahead`: for how long it had work at the most.
+    """
 
-    return call
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.host = self.device = 0.0
+        self.rests: list[float] = []
+        self.most_ahead = 0.0
+        played = self
+
+        class PlayedEvent:
+            def __init__(self, *, enable_timing: bool = False) -> None:  # noqa: ARG002 - of a played one
+                self.at = 0.0
+
+            def record(self) -> None:
+                self.at = max(played.host, played.device)
+
+            def synchronize(self) -> None:
+                played.host = max(played.host, self.at)
+
+            def elapsed_time(self, end: PlayedEvent) -> float:
+                return (end.at - self.at) * 1e3
+
+        monkeypatch.setattr(torch.cuda, "Event", PlayedEvent)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(L2_cache_size=4096))
+        for module in ("timing", "clocks", "filling", "voids"):
+            monkeypatch.setattr(f"compilescope.worker.{module}.perf_counter", self.read)
+
+    def read(self) -> float:
+        self.host += 1e-7
+        return self.host
+
+    def spin(self, seconds: float) -> Callable[[], None]:
+        """A call that keeps the host so long."""
+
+        def call() -> None:
+            self.host += seconds
+
+        return call
+
+    def work(self, *, launch_s: float, work_s: float) -> None:
+        self.host += launch_s
+        self.rests.append(max(self.host - self.device, 0.0))
+        self.device = max(self.host, self.device) + work_s
+        self.most_ahead = max(self.most_ahead, self.device - self.host)
+
+    def wait(self) -> None:
+        self.host = max(self.host, self.device)
+
+    def side(self, name: str, *, launch_s: float, work_s: float) -> tuple[Side, Inputs]:
+        side = Side(name, nn.Module(), lambda: self.work(launch_s=launch_s, work_s=work_s), RECIPE)
+        side.synchronize = self.wait  # type: ignore[method-assign]
+        return side, Inputs()
 
 
 def timed(
-    eager: Callable[..., Any], compiled: Callable[..., Any], plan: Plan, compiles: Callable[[], int] = lambda: 0
+    played: Played,
+    eager: Callable[..., Any],
+    compiled: Callable[..., Any],
+    plan: Plan,
+    compiles: Callable[[], int] = lambda: 0,
 ) -> list[Event]:
+    """On a processor."""
     events: list[Event] = []
-    calls = {"eager": eager, "compiled": compiled}
-    sides = [(Side(name, nn.Module(), call, RECIPE), Inputs()) for name, call in calls.items()]
-    Timer(sides, events.append, compiles).run(plan)
+    Timer(sides_of(eager, compiled), events.append, compiles, clock=WallClock(played.read)).run(plan)
     return events
+
+
+def sides_of(eager: Callable[..., Any], compiled: Callable[..., Any]) -> list[tuple[Side, Inputs]]:
+    calls = {"eager": eager, "compiled": compiled}
+    return [(Side(name, nn.Module(), call, RECIPE), Inputs()) for name, call in calls.items()]
 
 
 def back_to_back(events: list[Event], side: str) -> list[float]:
@@ -63,8 +117,13 @@ def measured(events: list[Event], side: str, measure: str) -> list[float]:
     ]
 
 
-def test_that_each_block_is_long_enough_and_both_sides_have_the_same_number() -> None:
-    events = timed(spin(1e-3), spin(2e-3), Plan(budget_s=0.6, interval=0.0))
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Played:
+    return Played(monkeypatch)
+
+
+def test_that_each_block_is_long_enough_and_both_sides_have_the_same_number(played: Played) -> None:
+    events = timed(played, played.spin(1e-3), played.spin(2e-3), Plan(budget_s=0.6, interval=0.0))
 
     rows = [row for row in events if isinstance(row, Samples) and row.measure == "back_to_back"]
     # a block is worth its median call, which on a busy machine is less than the mean
@@ -73,53 +132,55 @@ def test_that_each_block_is_long_enough_and_both_sides_have_the_same_number() ->
     assert min(back_to_back(events, "compiled")) >= 2e-3
 
 
-def test_that_a_narrow_interval_ends_the_timing_before_its_budget() -> None:
-    began = time.perf_counter()
-
-    events = timed(spin(1e-3), spin(1e-3), Plan(budget_s=30, interval=0.2))
+def test_that_a_narrow_interval_ends_the_timing_before_its_budget(played: Played) -> None:
+    events = timed(played, played.spin(1e-3), played.spin(1e-3), Plan(budget_s=30, interval=0.2))
 
     assert next(row for row in events if isinstance(row, Measured)).stop == "interval"
-    assert time.perf_counter() - began < 20
+    assert played.host < 3
 
 
-def test_that_blocks_in_which_something_compiled_are_void_and_told() -> None:
+def test_that_blocks_in_which_something_compiled_are_void_and_told(played: Played) -> None:
     compiles = iter(range(1_000_000))
 
-    events = timed(spin(1e-3), spin(1e-3), Plan(budget_s=30, interval=0.01), compiles=lambda: next(compiles))
+    events = timed(
+        played, played.spin(1e-3), played.spin(1e-3), Plan(budget_s=30, interval=0.01), compiles=lambda: next(compiles)
+    )
 
     assert any(isinstance(row, Void) and "compiled again" in row.reason for row in events)
     assert [row.code for row in events if isinstance(row, Warning)] == ["recompiles_while_timed"]
 
 
-def test_that_a_model_which_settles_after_some_recompiles_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_model_which_settles_after_some_recompiles_is_timed(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("compilescope.worker.voids.VOID_S", 10.0)
     compiles = iter([*range(40), *[40] * 1_000_000])
 
     def seen() -> int:
         return next(compiles)
 
-    events = timed(spin(1e-3), spin(1e-3), Plan(budget_s=2.0, interval=0.0), compiles=seen)
+    events = timed(played, played.spin(1e-3), played.spin(1e-3), Plan(budget_s=2.0, interval=0.0), compiles=seen)
 
     assert len([row for row in events if isinstance(row, Void)]) >= 8
     assert not [row for row in events if isinstance(row, Warning)]
     assert len(back_to_back(events, "compiled")) > len([row for row in events if isinstance(row, Void)]) / 2
 
 
-def test_that_blocks_with_a_loss_that_is_not_finite_are_void_and_not_told_as_recompiles() -> None:
+def test_that_blocks_with_a_loss_that_is_not_finite_are_void_and_not_told_as_recompiles(played: Played) -> None:
     events: list[Event] = []
-    sides = [(Side(name, nn.Module(), spin(1e-3), RECIPE), Inputs()) for name in ("eager", "compiled")]
+    sides = [(Side(name, nn.Module(), played.spin(1e-3), RECIPE), Inputs()) for name in ("eager", "compiled")]
     sides[1][0].last_loss = torch.tensor(float("nan"))
 
-    Timer(sides, events.append, lambda: 0).run(Plan(budget_s=3.0, interval=0.01))
+    Timer(sides, events.append, lambda: 0, clock=WallClock(played.read)).run(Plan(budget_s=3.0, interval=0.01))
 
     assert {row.side for row in events if isinstance(row, Void)} == {"compiled"}
     assert [row.code for row in events if isinstance(row, Warning)] == ["no_step_counts"]
 
 
-def test_that_calls_which_the_blocks_tell_one_by_one_are_the_latencies() -> None:
+def test_that_calls_which_the_blocks_tell_one_by_one_are_the_latencies(played: Played) -> None:
     took = iter([1e-3, 3e-3] * 1_000_000)
 
-    events = timed(lambda: spin(next(took))(), spin(1e-3), Plan(budget_s=0.6, interval=0.0))
+    events = timed(played, lambda: played.spin(next(took))(), played.spin(1e-3), Plan(budget_s=0.6, interval=0.0))
 
     # nothing is run a second time for them, and they show what a block's mean hides
     slow = [seconds for seconds in measured(events, "eager", "latency") if seconds > 2.5e-3]
@@ -129,8 +190,11 @@ def test_that_calls_which_the_blocks_tell_one_by_one_are_the_latencies() -> None
     assert len(measured(events, "eager", "latency")) == calls
 
 
-def test_that_the_latencies_which_are_kept_are_a_fair_choice_of_all() -> None:
-    kept, rng = Timed(side=Side("eager", nn.Module(), spin(0.0), RECIPE), call=spin(0.0)), random.Random(1)
+def test_that_the_latencies_which_are_kept_are_a_fair_choice_of_all(played: Played) -> None:
+    kept, rng = (
+        Timed(side=Side("eager", nn.Module(), played.spin(0.0), RECIPE), call=played.spin(0.0)),
+        random.Random(1),
+    )
 
     for first in range(0, 20_000, 50):
         kept.keep([float(first + i) for i in range(50)], rng)
@@ -139,32 +203,32 @@ def test_that_the_latencies_which_are_kept_are_a_fair_choice_of_all() -> None:
     assert sum(value >= 10_000 for value in kept.latencies) == pytest.approx(1000, abs=100)
 
 
-def test_that_a_side_which_grows_faster_while_it_is_timed_keeps_its_latencies() -> None:
+def test_that_a_side_which_grows_faster_while_it_is_timed_keeps_its_latencies(played: Played) -> None:
     # the first calls are those of the calibration, which finds them long enough to be told one by one
     made = iter(range(1_000_000))
 
     def faster_later() -> None:
-        spin(2e-4 if next(made) < 500 else 4e-5)()
+        played.spin(2e-4 if next(made) < 500 else 4e-5)()
 
-    events = timed(faster_later, spin(1e-3), Plan(budget_s=0.6, interval=0.0))
+    events = timed(played, faster_later, played.spin(1e-3), Plan(budget_s=0.6, interval=0.0))
 
     assert min(measured(events, "eager", "latency")) < 1e-4
     calls = sum(n for row in events if isinstance(row, Samples) and row.side == "eager" for n in row.calls)
     assert len(measured(events, "eager", "latency")) == min(calls, 2000)
 
 
-def test_that_calls_of_void_blocks_are_no_latencies() -> None:
+def test_that_calls_of_void_blocks_are_no_latencies(played: Played) -> None:
     events: list[Event] = []
-    sides = [(Side(name, nn.Module(), spin(1e-3), RECIPE), Inputs()) for name in ("eager", "compiled")]
+    sides = [(Side(name, nn.Module(), played.spin(1e-3), RECIPE), Inputs()) for name in ("eager", "compiled")]
     sides[1][0].last_loss = torch.tensor(float("nan"))
 
-    Timer(sides, events.append, lambda: 0).run(Plan(budget_s=0.3, interval=0.01))
+    Timer(sides, events.append, lambda: 0, clock=WallClock(played.read)).run(Plan(budget_s=0.3, interval=0.01))
 
     assert not measured(events, "eager", "latency") and not measured(events, "compiled", "latency")
 
 
-def test_that_short_calls_are_waited_for_in_a_pass_of_their_own() -> None:
-    events = timed(spin(2e-5), spin(2e-5), Plan(budget_s=0.6, interval=0.0))
+def test_that_short_calls_are_waited_for_in_a_pass_of_their_own(played: Played) -> None:
+    events = timed(played, played.spin(2e-5), played.spin(2e-5), Plan(budget_s=0.6, interval=0.0))
 
     order = [row.measure for row in events if isinstance(row, Samples)]
     assert set(order[: order.index("latency")]) == {"back_to_back"}
@@ -185,10 +249,14 @@ def test_that_slow_first_calls_after_the_other_side_do_not_decide_a_block() -> N
     assert block.each_s == pytest.approx([6e-3, 4e-3, 3e-3, 3e-3, 3e-3])
 
 
-def test_that_no_garbage_is_collected_while_timing() -> None:
+def test_that_no_garbage_is_collected_while_timing(played: Played) -> None:
     seen: list[bool] = []
 
-    timed(lambda: seen.append(gc.isenabled()), spin(1e-3), Plan(budget_s=0.1, interval=0.01))
+    def call() -> None:
+        seen.append(gc.isenabled())
+        played.host += 1e-3
+
+    timed(played, call, played.spin(1e-3), Plan(budget_s=0.1, interval=0.01))
 
     assert seen and not any(seen)
     assert gc.isenabled()
@@ -269,9 +337,11 @@ def test_that_a_flush_is_told_and_no_wall_clock_with_it(flushed: FlushedEventClo
     assert [row.l2_flush for row in events if isinstance(row, Measured)] == [True]
 
 
-def test_that_the_cpu_has_no_l2_cache_to_flush() -> None:
+def test_that_the_cpu_has_no_l2_cache_to_flush(played: Played) -> None:
     assert isinstance(clock_for(torch.device("cpu"), l2_flush=True), WallClock)
-    assert [row.l2_flush for row in timed(spin(1e-3), spin(1e-3), PLAN) if isinstance(row, Measured)] == [None]
+    assert [
+        row.l2_flush for row in timed(played, played.spin(1e-3), played.spin(1e-3), PLAN) if isinstance(row, Measured)
+    ] == [None]
 
 
 def test_that_the_collector_comes_back_after_an_error() -> None:
@@ -291,11 +361,11 @@ class Cache:
         self.rows: list[int] = [0]
 
 
-def growing(cache: Cache, seen: list[int], more: Callable[[], int] = lambda: 1) -> Callable[[], None]:
+def growing(played: Played, cache: Cache, seen: list[int]) -> Callable[[], None]:
     def call() -> None:
         seen.append(len(cache.rows))
-        cache.rows.extend([1] * more())
-        spin(1e-3)()
+        cache.rows.append(1)
+        played.host += 1e-3
 
     return call
 
@@ -306,19 +376,26 @@ def undo_of(cache: Cache, call: Callable[[], None]) -> Undo:
     return Undo(state)
 
 
-def restored(calls: dict[str, Callable[[], None]], undos: dict[str, Undo], plan: Plan = PLAN) -> list[Event]:
+def restored(
+    played: Played,
+    eager: Callable[[], None],
+    compiled: Callable[[], None],
+    undos: dict[str, Undo],
+    plan: Plan = PLAN,
+) -> list[Event]:
     events: list[Event] = []
-    sides = [(Side(name, nn.Module(), call, RECIPE), Inputs()) for name, call in calls.items()]
-    Timer(sides, events.append, lambda: 0, undos=undos).run(plan)
+    clock = WallClock(played.read)
+    Timer(sides_of(eager, compiled), events.append, lambda: 0, clock=clock, undos=undos).run(plan)
     return events
 
 
-def test_that_every_call_sees_its_inputs_as_the_first_one_saw_them() -> None:
-    caches, seen = (Cache(), Cache()), ([], [])  # type: ignore[var-annotated]
-    calls = {name: growing(cache, rows) for name, cache, rows in zip(("eager", "compiled"), caches, seen, strict=True)}
-    undos = {name: undo_of(cache, call) for (name, call), cache in zip(calls.items(), caches, strict=True)}
+def test_that_every_call_sees_its_inputs_as_the_first_one_saw_them(played: Played) -> None:
+    caches = [Cache(), Cache()]
+    seen: list[list[int]] = [[], []]
+    eager, compiled = (growing(played, cache, rows) for cache, rows in zip(caches, seen, strict=True))
+    undos = {"eager": undo_of(caches[0], eager), "compiled": undo_of(caches[1], compiled)}
 
-    events = restored(calls, undos)
+    events = restored(played, eager, compiled, undos)
 
     assert all(len(rows) > 10 and set(rows) == {1} for rows in seen)
     # and so does what comes after the timing
@@ -328,21 +405,21 @@ def test_that_every_call_sees_its_inputs_as_the_first_one_saw_them() -> None:
     assert not [row for row in events if isinstance(row, (Void, Warning))]
 
 
-def test_that_both_sides_are_timed_alone_where_one_changes_its_inputs() -> None:
+def test_that_both_sides_are_timed_alone_where_one_changes_its_inputs(played: Played) -> None:
     cache, seen = Cache(), list[int]()
-    calls = {"eager": spin(1e-3), "compiled": growing(cache, seen)}
+    call = growing(played, cache, seen)
 
-    events = restored(calls, {"compiled": undo_of(cache, calls["compiled"])})
+    events = restored(played, played.spin(1e-3), call, {"compiled": undo_of(cache, call)})
 
     for side in ("eager", "compiled"):
         told = sum(n for row in events if isinstance(row, Samples) and row.side == side for n in row.calls)
         assert len(measured(events, side, "latency")) == told > 0
 
 
-def test_that_calls_which_change_nothing_are_not_timed_one_by_one() -> None:
+def test_that_calls_which_change_nothing_are_not_timed_one_by_one(played: Played) -> None:
     cache = Cache()
 
-    events = restored({"eager": spin(2e-5), "compiled": spin(2e-5)}, {"eager": undo_of(cache, lambda: None)})
+    events = restored(played, played.spin(2e-5), played.spin(2e-5), {"eager": undo_of(cache, lambda: None)})
 
     assert [row.restored for row in events if isinstance(row, Measured)] == [False]
 
@@ -362,98 +439,43 @@ def test_that_putting_back_is_no_part_of_the_time() -> None:
     assert (block.seconds, block.wall_s) == pytest.approx((3e-3, 3e-3))
 
 
-def test_that_putting_back_for_long_makes_a_block_of_few_calls() -> None:
+def test_that_putting_back_for_long_makes_a_block_of_few_calls(played: Played) -> None:
     cache, seen = Cache(), list[int]()
-    call = growing(cache, seen)
+    call = growing(played, cache, seen)
     undo = undo_of(cache, call)
     put_back = undo.put_back
 
     def slow() -> None:
-        spin(0.06)()
+        played.spin(0.06)()
         put_back()
 
     undo.put_back = slow  # type: ignore[method-assign]
 
-    events = restored({"eager": spin(1e-3), "compiled": call}, {"compiled": undo}, Plan(budget_s=1.0, interval=0.0))
+    events = restored(played, played.spin(1e-3), call, {"compiled": undo}, Plan(budget_s=1.0, interval=0.0))
 
     counts = [n for row in events if isinstance(row, Samples) and row.side == "compiled" for n in row.calls]
     assert counts and max(counts) <= 5
 
 
-def test_that_a_call_which_later_changes_more_than_the_first_one_is_told_and_not_timed() -> None:
+def test_that_a_call_which_later_changes_more_than_the_first_one_is_told_and_not_timed(played: Played) -> None:
     cache, seen, made = Cache(), list[int](), iter(range(1_000_000))
     other = [0]
 
     def call() -> None:
         if next(made) > 100:
             other.append(0)
-        growing(cache, seen)()
+        growing(played, cache, seen)()
 
     state = State({"inputs": {"cache": cache, "other": other}})
     call()
 
-    events = restored({"eager": spin(1e-3), "compiled": call}, {"compiled": Undo(state)}, Plan(budget_s=30, interval=0))
+    events = restored(played, played.spin(1e-3), call, {"compiled": Undo(state)}, Plan(budget_s=30, interval=0))
 
     assert {row.side for row in events if isinstance(row, Void)} == {"compiled"}
     assert [row.code for row in events if isinstance(row, Warning)] == ["inputs_not_put_back"]
 
 
 # --- blocks that are queued on a device ----------------------------------------------------------------------------
-
-
-class Played:
-    """A device with a queue: calls return once they are launched, and their work is done one after the other.
-
-    Host and device have one clock, which stands still but for what is played. `rests`: how long the device had nothing
-    to do before each piece of work; `most_ahead`: for how long it had work at the most.
-    """
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.host = self.device = 0.0
-        self.rests: list[float] = []
-        self.most_ahead = 0.0
-        played = self
-
-        class PlayedEvent:
-            def __init__(self, *, enable_timing: bool = False) -> None:  # noqa: ARG002 - of a played one
-                self.at = 0.0
-
-            def record(self) -> None:
-                self.at = max(played.host, played.device)
-
-            def synchronize(self) -> None:
-                played.host = max(played.host, self.at)
-
-            def elapsed_time(self, end: PlayedEvent) -> float:
-                return (end.at - self.at) * 1e3
-
-        monkeypatch.setattr(torch.cuda, "Event", PlayedEvent)
-        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(L2_cache_size=4096))
-        for module in ("timing", "clocks", "filling", "voids"):
-            monkeypatch.setattr(f"compilescope.worker.{module}.perf_counter", self.read)
-
-    def read(self) -> float:
-        self.host += 1e-7
-        return self.host
-
-    def work(self, *, launch_s: float, work_s: float) -> None:
-        self.host += launch_s
-        self.rests.append(max(self.host - self.device, 0.0))
-        self.device = max(self.host, self.device) + work_s
-        self.most_ahead = max(self.most_ahead, self.device - self.host)
-
-    def wait(self) -> None:
-        self.host = max(self.host, self.device)
-
-    def side(self, name: str, *, launch_s: float, work_s: float) -> tuple[Side, Inputs]:
-        side = Side(name, nn.Module(), lambda: self.work(launch_s=launch_s, work_s=work_s), RECIPE)
-        side.synchronize = self.wait  # type: ignore[method-assign]
-        return side, Inputs()
-
-
-@pytest.fixture
-def played(monkeypatch: pytest.MonkeyPatch) -> Played:
-    return Played(monkeypatch)
 
 
 FAST, SLOW = {"launch_s": 1e-5, "work_s": 1e-4}, {"launch_s": 1e-5, "work_s": 2e-4}

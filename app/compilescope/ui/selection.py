@@ -42,6 +42,7 @@ class Selection:
     grad_mode: GradMode = "inference_mode"
     threads: int | None = None
     l2_flush: bool = False
+    queued: bool | None = None
     order: tuple[str, ...] = ()
     skipped: frozenset[str] = frozenset()
 
@@ -57,7 +58,7 @@ class Selection:
 
     @property
     def measurement(self) -> Measurement:
-        return Measurement(budget_s=self.budget_s, l2_flush=self.l2_flush)
+        return Measurement(budget_s=self.budget_s, l2_flush=self.l2_flush, queued=self.queued)
 
     def workload(self, script: Path) -> Workload:
         return Workload(
@@ -134,6 +135,7 @@ def selection_of(runs: Sequence[Run], measurement: Measurement | None, current: 
         train_mode=any(run.workload.train_mode for run in runs),
         budget_s=measurement.budget_s if measurement else current.budget_s,
         l2_flush=measurement.l2_flush if measurement else current.l2_flush,
+        queued=measurement.queued if measurement else current.queued,
         arguments=tuple(first.arguments),
         scopes=_each(run.config.scope for run in runs if run.workload.phase == "training") or ("model",),
         grad_mode=first.grad_mode,

@@ -184,10 +184,10 @@ def test_that_a_command_line_says_how_calls_are_made_and_timed() -> None:
     workload = Workload(script="a.py", phase="training", grad_mode="no_grad", threads=3)
     runs = [Run(scope, config=Config(mode="default", scope=scope), workload=workload) for scope in SCOPES]
 
-    (line,) = method.commands(runs, Measurement(budget_s=5.0, l2_flush=True))
+    (line,) = method.commands(runs, Measurement(budget_s=5.0, l2_flush=True, queued=False))
 
     assert line.partition("fp32 ")[2] == (
-        "--grad-mode no_grad --threads 3 --budget 5 --l2-flush --mode default --scope model --scope step"
+        "--grad-mode no_grad --threads 3 --budget 5 --l2-flush --queue off --mode default --scope model --scope step"
     )
 
 
@@ -205,6 +205,28 @@ def test_that_the_method_says_what_a_call_is() -> None:
     assert "Inference runs under torch.no_grad()." in text
     assert "this number of threads on the CPU: 2." in text
     assert "The L2 cache was written over before each call" in text
+
+
+@pytest.mark.parametrize(
+    ("restored", "said", "not_said"),
+    [
+        ((False, False), ("back to back", "without a pause"), "put back"),
+        ((True, True), ("The figure compared is the time of a call by itself", "put back before it"), "back to back"),
+        ((True, False), ("back to back", "Where calls change their inputs or state, it is"), "flush"),
+    ],
+)
+def test_that_the_method_says_whether_calls_were_timed_alone(
+    make_run: Callable[..., Run], restored: tuple[bool, ...], said: tuple[str, ...], not_said: str
+) -> None:
+    runs = [
+        make_run(str(number), extra=[e.Measured(restored=alone, queued=not alone)])
+        for number, alone in enumerate(restored)
+    ]
+
+    text = " ".join(method.method_sentences(Comparison(id="x", created=0.0, runs=runs)))
+
+    assert all(words in text for words in said)
+    assert not_said not in text
 
 
 def test_that_the_users_own_cache_is_no_cold_start(make_run: Callable[..., Run]) -> None:
