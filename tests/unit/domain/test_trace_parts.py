@@ -162,7 +162,7 @@ def test_that_a_recompile_reason_names_source_dimension_and_values(
     assert reason.failed in ("0/0", "0/1")
 
 
-def test_that_the_newest_compile_that_did_not_fit_comes_first() -> None:
+def test_that_the_compile_that_was_used_last_and_did_not_fit_comes_first() -> None:
     reasons = parse_reasons('[\n"0/1: self.step == 1   # self.step += 1",\n"0/0: self.step == 0   # self.step += 1"\n]')
 
     assert [reason.failed for reason in reasons] == ["0/1", "0/0"]

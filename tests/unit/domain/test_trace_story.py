@@ -1,8 +1,9 @@
-"""Recorded traces of a GPU, folded into the story that a person reads."""
+"""Recorded traces of a GPU and of a CPU, folded into the story that a person reads."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from compilescope.domain.trace import TraceTranslator, read_text, read_trace, tr
 from compilescope.domain.workload import Workload
 
 TRACES = Path(__file__).parents[2] / "transcripts" / "h200"
+CPU_TRACES = TRACES.parent / "cpu"
 
 
 def trace(name: str) -> Path:
-    return TRACES / f"{name}.log.gz"
+    return next(folder / f"{name}.log.gz" for folder in (TRACES, CPU_TRACES) if (folder / f"{name}.log.gz").exists())
 
 
 def fold(events: list[e.Event]) -> ProcessStory:
@@ -160,6 +162,26 @@ def test_that_recompiles_name_what_changed() -> None:
     assert [event.expected for event in events if event.source == "self.step"] == ["1", "2", "2", "3"]
     assert {event.function for event in events} == {"forward"}
     assert told.recompile_limits == []
+
+
+def test_that_each_recompile_of_a_function_with_several_variants_is_told_by_what_changed() -> None:
+    told = story("recompiles_of_blocks")
+
+    causes: dict[str, int] = {}
+    for row in told.recompiles.values():
+        cause = re.search(r"size|requires_grad|___stack0 ==", row.event.guard)
+        assert cause
+        causes[cause[0]] = causes.get(cause[0], 0) + row.count
+    # four batches, of which the third has another size; a number from .item() that the blocks after the first vary
+    assert causes == {"size": 5, "requires_grad": 2, "___stack0 ==": 1}
+
+
+def test_that_a_second_size_is_the_cause_of_the_recompiles_that_follow_it() -> None:
+    told = story("recompiles_of_a_sweep")
+    events = [event for row in told.recompiles.values() for event in row.events]
+
+    assert [event.source for event in events] == ["x"] * 6
+    assert [(event.expected, event.actual) for event in events] == [("0", None)] * 2 + [("8", "12")] * 4
 
 
 def test_that_an_lstm_is_told_as_not_compiled_with_one_break_that_skips_the_frame() -> None:

@@ -10,6 +10,7 @@ from compilescope.domain import events as e
 from compilescope.domain.trace import code
 from compilescope.domain.trace.breaks import Break
 from compilescope.domain.trace.recompiles import Reason, plain_source
+from compilescope.domain.trace.variants import Variants
 
 LIMIT_REASON = "recompile limit exceeded"
 _LIMIT_ERRORS = ("FailOnRecompileLimitHit", "RecompileLimitExceeded", "CacheLimitExceeded")
@@ -77,11 +78,13 @@ class Frame:
             taken[-1] = replace(taken[-1], frame_skipped=True)
         return taken
 
-    def take_recompile(self, arguments: tuple[str, ...]) -> e.Recompile | None:
+    def take_recompile(
+        self, arguments: tuple[str, ...], variants: Variants, compile_id: str | None
+    ) -> e.Recompile | None:
         """The recompile whose reasons came before this compile began."""
         if not self.reasons:
             return None
-        reason, place = self.reasons[0], self.place
+        reason, place = variants.cause(self.reasons, compile_id), self.place
         texts = "\n".join(each.text for each in self.reasons)
         self.reasons = []
         source = reason.source

@@ -16,6 +16,7 @@ from compilescope.domain.trace.recompiles import parse_reasons
 from compilescope.domain.trace.records import TraceRecord, read_trace
 from compilescope.domain.trace.symbols import Symbols
 from compilescope.domain.trace.timeline import Timeline
+from compilescope.domain.trace.variants import Variants
 
 _TEXTS = {
     "dynamo_output_graph": "dynamo_graph",
@@ -52,6 +53,7 @@ class TraceTranslator:
         self._places = Places(hidden)
         self._symbols = Symbols(self._places)
         self._frames: dict[str | None, Frame] = {}
+        self._variants: dict[str, Variants] = {}
         self._limits: set[e.Place] = set()
         self._messages: set[str] = set()
         self._records: dict[str, Callable[[TraceRecord], list[e.Event]]] = {
@@ -168,7 +170,8 @@ class TraceTranslator:
             frames = [self._places.frame(each) for each in stack]
             self._set_place(frame, frames[-1], caller=self._places.innermost(frames[:-1]))
         events: list[e.Event] = [e.Compile(state="begin", trigger="dynamo", **_fields(frame.place))]
-        recompile = frame.take_recompile(self._arguments(frame))
+        variants = self._variants.setdefault((record.compile_id or "").rpartition("/")[0], Variants())
+        recompile = frame.take_recompile(self._arguments(frame), variants, record.compile_id)
         return [*events, recompile] if recompile else events
 
     def _graph(self, record: TraceRecord) -> list[e.Event]:
