@@ -84,6 +84,11 @@ class ProcessStory:
         return sum(row.ops for row in self.compiles.values())
 
     @property
+    def break_places(self) -> int:
+        """Lines that have a graph break, or several."""
+        return len({(row.event.file, row.event.line) for row in self.graph_breaks.values()})
+
+    @property
     def has_compiled(self) -> bool:
         """Whether the compiled side's first call has ended, so that its counts are final enough to judge."""
         return any(side == COMPILED for side, _ in self.first_calls)
