@@ -184,6 +184,20 @@ def test_that_a_second_size_is_the_cause_of_the_recompiles_that_follow_it() -> N
     assert [(event.expected, event.actual) for event in events] == [("0", None)] * 2 + [("8", "12")] * 4
 
 
+def test_that_a_loop_that_a_tensor_ends_is_broken_at_one_line_in_a_loop() -> None:
+    told = story("while_on_a_tensor")
+    (row,) = told.graph_breaks.values()
+
+    assert (row.count, row.event.line, row.event.function) == (2, 25, "forward")
+    assert (row.event.in_loop, row.event.ends_loop) == (True, True)
+
+
+def test_that_two_kinds_of_break_at_one_line_are_one_place() -> None:
+    told = story("graph_break_and_recompile")
+
+    assert (len(told.graph_breaks), told.break_places) == (3, 2)
+
+
 def test_that_an_lstm_is_told_as_not_compiled_with_one_break_that_skips_the_frame() -> None:
     told = story("lstm_not_compiled")
     (row,) = told.graph_breaks.values()

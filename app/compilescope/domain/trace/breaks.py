@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from compilescope.domain.events import Place
-from compilescope.domain.trace.places import Places, is_in_loop, parse_stack
+from compilescope.domain.trace.loops import ends_loop, is_in_loop
+from compilescope.domain.trace.places import Places, parse_stack
 
 _NEXT_CAUSE = "*** While handling this graph break, another graph break occurred: ***"
 _LOCATION = re.compile(r"Graph break in user code at (.*):(\d+)")
@@ -30,6 +31,8 @@ _SKIPPED = (
     "graph break in loop",
     "Skip frame due to graph break in a for/while loop",
 )
+# below the innermost frame of a stack stands its line, and from Python 3.11 on marks under it
+_WHILE = re.compile(r"^[ \t]*while\b.*\n(?:[ \t]*[~^]+[ \t]*\n)?\s*\Z", re.MULTILINE)
 _EXCEPTION = re.compile(r"^(?:torch\.)?[\w.]*?(\w*(?:Unsupported|Error|Exception)\w*): (.+)", re.MULTILINE)
 
 
@@ -52,6 +55,7 @@ class Break:
     stack: tuple[Place, ...]
     frame_skipped: bool
     in_loop: bool
+    ends_loop: bool
 
 
 def parse_cause(text: str) -> Cause:
@@ -102,11 +106,14 @@ def parse_break(text: str, places: Places) -> Break:
     if place is None and location:
         place = Place(file=location[1], line=int(location[2]))
     reported = reason[1] if reason else text
+    innermost = places.own(frames)[-1:]
+    at_while = stack is not None and _WHILE.search(stack[1]) is not None
     return Break(
         causes=causes or (Cause(kind="Unknown reason"),),
         place=place,
         stack=places.own(frames),
         frame_skipped=any(sign in text[:400] or sign in reported for sign in _SKIPPED),
         # of the frames outside, a training loop around the model is no loop in the model
-        in_loop="graph break in loop" in reported or is_in_loop(places.own(frames)[-1:]),
+        in_loop=at_while or "graph break in loop" in reported or is_in_loop(innermost),
+        ends_loop=at_while or ends_loop(innermost),
     )

@@ -66,6 +66,7 @@ class Frame:
             consequences=tuple(cause.kind for cause in rest),
             stack=found.stack,
             in_loop=found.in_loop or bool(kept and kept.in_loop),
+            ends_loop=found.ends_loop or bool(kept and kept.ends_loop),
             frame_skipped=found.frame_skipped or bool(kept and kept.frame_skipped),
         )
 
