@@ -15,6 +15,7 @@ from compilescope.domain.trace.messages import parse_cudagraph, parse_limit
 from compilescope.domain.trace.phases import group
 from compilescope.domain.trace.places import Places, function_name
 from compilescope.domain.trace.recompiles import parse_reasons, plain_source
+from compilescope.domain.trace.resumes import Functions, last_line
 
 OLD_BREAK = """Graph break in user code at /home/user/model.py:12
 Reason: Unsupported: builtin: print [<class 'torch._dynamo.variables.constant.ConstantVariable'>] False
@@ -176,6 +177,37 @@ def test_that_a_resumed_function_goes_by_its_own_name() -> None:
     assert function_name("torch_dynamo_resume_in_forward_at_12") == "forward"
     assert function_name("torch_dynamo_resume_in_torch_dynamo_resume_in_step_at_3_at_12") == "step"
     assert function_name("inner") == "inner"
+
+
+BYTECODE_3_11 = """  18           0 RESUME                   0
+             14 LOAD_GLOBAL             31 (NULL + f)
+        >>  190 PRECALL                  1
+
+ 19         194 CALL                     1
+            204 SWAP                     3
+"""
+BYTECODE_3_13 = """  18           RESUME                   0
+               LOAD_GLOBAL             31 (f + NULL)
+
+  --           COPY_FREE_VARS           1
+  19   L1:     CALL                     1
+               SWAP                     3
+"""
+
+
+@pytest.mark.parametrize("bytecode", [BYTECODE_3_11, BYTECODE_3_13])
+def test_that_the_last_line_of_a_made_function_is_that_of_what_is_left_to_python(bytecode: str) -> None:
+    assert last_line(bytecode) == 19
+
+
+def test_that_a_resumed_part_belongs_to_the_function_above_it_of_its_name_and_file() -> None:
+    functions = Functions()
+    for line in (5, 20, 40):
+        functions.add(Place(file="a.py", line=line, function="forward"))
+    functions.add(Place(file="b.py", line=30, function="forward"))
+
+    assert functions.first_line(Place(file="a.py", line=33, function="forward")) == 20
+    assert functions.first_line(Place(file="a.py", line=3, function="forward")) is None
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,26 @@ def test_that_two_kinds_of_break_at_one_line_are_one_place() -> None:
     assert (len(told.graph_breaks), told.break_places) == (3, 2)
 
 
+def test_that_breaks_in_layers_of_torch_stand_at_the_lines_that_call_the_layers() -> None:
+    told = story("breaks_in_a_library_layer")
+    lines = {(Path(row.event.file or "").name, row.event.line): row.count for row in told.graph_breaks.values()}
+
+    assert lines == {("quant_mlp.py", 16): 2, ("quant_mlp.py", 17): 2, ("quant_mlp.py", 18): 2, ("quant_mlp.py", 19): 1}
+    compile_ids = [compile_id for row in told.graph_breaks.values() for compile_id in row.compile_ids]
+    assert sorted(compile_ids) == [f"{number}/0" for number in range(7)]
+
+
+def test_that_a_break_in_a_layer_of_torch_keeps_torchs_own_line_below_the_one_that_calls_it() -> None:
+    (row,) = story("break_in_a_library_layer").graph_breaks.values()
+
+    assert [(Path(place.file).name, place.line) for place in row.event.stack] == [
+        ("run_noloop.py", 6),
+        ("noloop.py", 17),
+        ("linear.py", 58),
+    ]
+    assert (row.event.line, row.event.function, row.event.in_loop) == (17, "forward", False)
+
+
 def test_that_an_lstm_is_told_as_not_compiled_with_one_break_that_skips_the_frame() -> None:
     told = story("lstm_not_compiled")
     (row,) = told.graph_breaks.values()

@@ -47,6 +47,10 @@ class Places:
     def is_torch(self, file: str) -> bool:
         return bool(_TORCH.search(file)) or file.startswith(self._hidden)
 
+    def library(self, frames: Sequence[Place]) -> Place | None:
+        """Torch's own line, where the innermost frame is in torch."""
+        return frames[-1] if frames and _TORCH.search(frames[-1].file) else None
+
     def own(self, frames: Iterable[Place]) -> tuple[Place, ...]:
         """The frames that are neither torch's nor hidden; the same line twice in a row counts once."""
         kept: list[Place] = []
