@@ -314,6 +314,27 @@ def test_that_the_remedy_for_sizes_follows_what_is_set(make_run: RunMaker):
     assert "on already" in remedy(True)
 
 
+def test_that_each_recompile_has_the_advice_of_its_own_cause_whatever_other_variants_say(make_run: RunMaker):
+    size = "tensor 'x' size mismatch at index 0. expected 8, actual 12"
+    gradient = "tensor 'x' requires_grad mismatch. expected requires_grad={}"
+    told = [
+        e.Recompile(source="x", guard=gradient.format(0), reason=gradient.format(0), expected="0", **AT),
+        e.Recompile(source="x", guard=gradient.format(1), reason=f"{gradient.format(1)}\n{size}", expected="1", **AT),
+        e.Recompile(source="x", guard=size, reason=f"{size}\n{gradient.format(1)}", dimension=0, **AT),
+        e.Recompile(source="x", guard="tensor 'x' stride mismatch at index 0. expected 4, actual 1", dimension=0, **AT),
+        e.Recompile(source="___stack0", guard="___stack0 == 1.9", reason=f"___stack0 == 1.9\n{size}", **AT),
+    ]
+
+    found = [row for row in advise(make_run(extra=told)) if row.code != "graph_break"]
+
+    (sizes,) = (row for row in found if row.code == "changing_sizes")
+    assert sizes.evidence.startswith("1 recompile for x, dimension 0")
+    others = [row for row in found if row.code == "recompile"]
+    assert [row.evidence.partition(" ")[0] for row in others] == ["2", "1", "1"]
+    assert ["gradients" in others[0].remedy, "layout" in others[1].remedy, ".item()" in others[2].remedy] == [True] * 3
+    assert "changing_number" not in {row.code for row in found}
+
+
 def test_that_one_recompile_that_made_a_size_dynamic_is_only_a_note(make_run: RunMaker):
     extra = recompiles((9,), source="L['x']", dimension=1, **SIZE)
 

@@ -135,7 +135,7 @@ class Frame:
         if not self.reasons:
             return None
         reason, place = variants.cause(self.reasons, compile_id), self.place
-        texts = "\n".join(each.text for each in self.reasons)
+        texts = "\n".join(each.text for each in (reason, *(each for each in self.reasons if each is not reason)))
         self.reasons = []
         source = reason.source
         return e.Recompile(
