@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from compilescope.domain import events as e
+from compilescope.domain.config import Config
 from compilescope.domain.trace import read_text, read_trace, translate
 from compilescope.domain.workload import Job, Measurement, Workload
 
@@ -45,6 +46,46 @@ class Model(nn.Module):
 
 def get_inputs():
     return [torch.randn(next(SIZES), 8)]
+'''
+
+LIBRARY = '''"""Breaks in a layer of torch's: in a loop, in a callee, and as the last call."""
+import torch
+from torch import nn
+from torch.ao.quantization import quantize_dynamic
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = torch.relu(x)
+        return self.lin(y)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(2))
+        self.a = Block()
+        self.b = nn.Linear(8, 8)
+
+    def last(self, x):
+        return self.b(x * 2)
+
+    def forward(self, x):
+        x = x + 1
+        x = self.a(x)
+        x = x + 1
+        for block in self.blocks:
+            x = block(x)
+        x = x * 2
+        return self.last(x)
+
+def build_model():
+    return quantize_dynamic(Net().eval(), {nn.Linear}, dtype=torch.qint8)
+
+def get_inputs():
+    return [torch.randn(4, 8)]
 '''
 
 
@@ -220,3 +261,34 @@ def test_that_a_live_run_tells_break_and_recompile_at_the_scripts_lines(traced: 
     assert any(event.places and event.places[0].line == 14 for event in kernels)
     assert {event.kind for event in kernels if event.places} == {"cpp", "extern"}
     assert [event.name for event in kernels if event.kind == "cpp" and not event.places] == []
+
+
+def test_that_breaks_in_a_layer_of_torch_stand_at_the_callers_lines_live_and_in_the_written_trace(
+    tmp_path: Path,
+) -> None:
+    script, trace = tmp_path / "model.py", tmp_path / "trace.log"
+    script.write_text(LIBRARY)
+    from worker.conftest import collect, start
+
+    job = Job(
+        run=uuid.uuid4().hex,
+        config=Config(backend="eager"),
+        workload=Workload(script=str(script), device="cpu"),
+        measurement=Measurement(budget_s=0.2),
+        trace=str(trace),
+    )
+    live = collect(start(job, cache=str(tmp_path / "cache"))).all(e.GraphBreak)
+    lines = LIBRARY.splitlines()
+    called = {
+        (event.compile_id, lines[(event.line or 1) - 1].strip(), event.in_loop, event.frame_skipped) for event in live
+    }
+
+    assert called == {
+        ("0/0", "x = self.a(x)", False, False),
+        ("1/0", "return self.lin(y)", False, False),
+        ("2/0", "return self.lin(y)", True, True),
+        ("3/0", "return self.b(x * 2)", False, False),
+    }
+    assert {Path(event.stack[-1].file).name for event in live} == {"linear.py"}
+    read = [event for event in translate(trace) if isinstance(event, e.GraphBreak)]
+    assert {(event.compile_id, event.line) for event in read} == {(event.compile_id, event.line) for event in live}

@@ -17,6 +17,8 @@ def costs(run: Run, row: GraphBreakRow) -> list[str]:
     if event.frame_skipped:
         function = f"The function {event.function}" if event.function else "The function around it"
         effects = [f"{function} runs eager as a whole: only functions that it calls may be compiled, each by itself."]
+    elif run.story and run.story.has_compiled and not run.story.graphs:
+        effects = ["No graph was captured in this run, so all of it runs eager, what is around this line too."]
     else:
         effects = list(_prevented(run, in_loop=bool(event.in_loop)))
     return [*effects, *_checks(run.story), "How much time of a call it takes is not measured."]

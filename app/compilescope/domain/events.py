@@ -213,6 +213,8 @@ class GraphBreak(Event):
     consequences: tuple[str, ...] = ()
     stack: tuple[Place, ...] = ()
     in_loop: bool | None = None
+    # the branch decides whether a loop goes on: the test of a `while`, or an `if` around a `break`
+    ends_loop: bool | None = None
     frame_skipped: bool | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
 
 from compilescope.domain import events as e
@@ -10,6 +11,8 @@ from compilescope.domain.story_rows import CompileRow, GraphBreakRow, PhaseRow, 
 
 EAGER, COMPILED = "eager", "compiled"
 
+# what a guard on a tensor tests: size, stride, dtype, requires_grad
+_ASPECT = re.compile(r"' (\S.*?) mismatch")
 # events that are rows as they stand, by their section
 _ROWS: dict[type[e.Event], str] = {
     e.Symbol: "symbols",
@@ -82,6 +85,11 @@ class ProcessStory:
     @property
     def ops(self) -> int:
         return sum(row.ops for row in self.compiles.values())
+
+    @property
+    def break_places(self) -> int:
+        """Lines that have a graph break, or several."""
+        return len({(row.event.file, row.event.line) for row in self.graph_breaks.values()})
 
     @property
     def has_compiled(self) -> bool:
@@ -230,7 +238,8 @@ class ProcessStory:
 
     def _recompile(self, event: e.Recompile) -> None:
         # a counter fails with a new guard text each time, and a size with a new number: the source tells what it is
-        cause = (event.source, event.dimension) if event.source else (event.guard,)
+        aspect = _ASPECT.search(event.guard)
+        cause = (event.source, event.dimension, aspect and aspect[1]) if event.source else (event.guard,)
         key = (event.file, event.line, event.function, *cause)
         row = self.recompiles.get(key)
         if row is None:

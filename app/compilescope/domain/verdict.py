@@ -335,7 +335,7 @@ def story_reasons(run: Run) -> list[str]:
     skips = [row for row in story.cudagraphs if row.state == "skipped"]
     reasons = []
     if breaks:
-        reasons.append(f"{units.plural(breaks, 'graph break')} at {units.plural(len(story.graph_breaks), 'place')}.")
+        reasons.append(f"{units.plural(breaks, 'graph break')} at {units.plural(story.break_places, 'place')}.")
     if recompiles:
         reasons.append(f"{units.plural(recompiles, 'recompile')}.")
     if story.recompile_limits:

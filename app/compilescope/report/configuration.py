@@ -175,13 +175,13 @@ def _timing_facts(measures: Measures, verdict: Verdict | None) -> Iterator[tuple
 
 def _graph_breaks(run: Run, name: str, read: Reader, seen: Seen) -> Iterator[Block]:
     rows = list(run.story.graph_breaks.values()) if run.story else []
-    if not rows:
+    if run.story is None or not rows:
         if run.story and run.story.graphs:
             yield Paragraph(text="Graph breaks", style="label")
             yield Paragraph(text="None: every frame that was compiled is one graph.")
         return
     total = sum(row.count for row in rows)
-    yield Paragraph(text=f"Graph breaks: {total} at {units.plural(len(rows), 'place')}", style="label")
+    yield Paragraph(text=f"Graph breaks: {total} at {units.plural(run.story.break_places, 'place')}", style="label")
     known = [row for row in rows if _break_key(row) in seen.breaks]
     for row in rows:
         if _break_key(row) not in seen.breaks:

@@ -67,6 +67,9 @@ FIRES = [
     ("graph_break_item", {"extra": [ITEM]}),
     ("graph_break_output_shape", {"extra": [broken("Dynamic shape operator", id="GB0036")]}),
     ("graph_break_branch_on_data", {"extra": [broken("Data-dependent branching", id="GB0170")]}),
+    ("graph_break_loop_on_data", {"extra": [broken("Data-dependent branching", in_loop=True, ends_loop=True)]}),
+    ("graph_break_branch_on_data", {"extra": [broken("Data-dependent branching", in_loop=True)]}),
+    ("break_in_loop", {"extra": [broken("Data-dependent branching", in_loop=True)]}),
     ("graph_break_fake_tensors", {"extra": [broken("Operator does not support running with fake tensors")]}),
     ("graph_break_logging", {"extra": [broken("Failed to trace", explanation="builtin operator `print`")]}),
     ("graph_break", {"extra": [broken("Call to a C extension", hints=("Wrap it in a custom operator",))]}),
@@ -99,6 +102,9 @@ QUIET = [
     ("graph_break_item", {"extra": [RECURRENT]}),
     ("graph_break_output_shape", {"extra": [ITEM]}),
     ("graph_break_branch_on_data", {"extra": [ITEM]}),
+    ("graph_break_branch_on_data", {"extra": [broken("Data-dependent branching", in_loop=True, ends_loop=True)]}),
+    ("break_in_loop", {"extra": [broken("Data-dependent branching", in_loop=True, ends_loop=True)]}),
+    ("graph_break_loop_on_data", {"extra": [broken("call to unsupported function", in_loop=True, ends_loop=True)]}),
     ("graph_break_fake_tensors", {"extra": [ITEM]}),
     ("graph_break_logging", {"extra": [broken("call to unsupported function blueprint()")]}),
     ("graph_break_logging", {"extra": [broken("Failed to trace", hints=("if it is logging (e.g. `print`)",))]}),
@@ -235,6 +241,7 @@ def test_that_contradicting_processes_are_told(make_run: RunMaker):
 @pytest.mark.parametrize(
     ("trace", "codes"),
     [
+        ("while_on_a_tensor", {"graph_break_loop_on_data"}),
         ("lstm_not_compiled", {"not_compiled", "graph_break_rnn"}),
         (
             "graph_break_and_recompile",
@@ -252,7 +259,7 @@ def test_that_contradicting_processes_are_told(make_run: RunMaker):
     ],
 )
 def test_that_recorded_traces_get_the_advice_that_fits(trace: str, codes: set[str]):
-    path = Path(__file__).parents[2] / "transcripts" / "h200" / f"{trace}.log.gz"
+    (path,) = (Path(__file__).parents[2] / "transcripts").glob(f"*/{trace}.log.gz")
     translator = TraceTranslator(str(path))
     run = Run("r", config=Config(), workload=Workload(script="m.py"))
     run.apply(e.Hello())
@@ -265,6 +272,26 @@ def test_that_recorded_traces_get_the_advice_that_fits(trace: str, codes: set[st
 
 def test_that_nothing_is_advised_on_a_run_that_has_not_begun():
     assert advise(Run("r", config=Config(), workload=Workload(script="m.py"))) == ()
+
+
+def test_that_a_while_on_a_tensor_is_to_become_a_for_over_the_known_count(make_run: RunMaker):
+    extra = [broken("Data-dependent branching", in_loop=True, ends_loop=True)]
+
+    (found,) = (row for row in advise(make_run(extra=extra)) if "break" in row.code)
+
+    assert "for step in range" in found.remedy
+    assert "torch.where" not in found.remedy and "torch.cond" not in found.remedy
+
+
+@pytest.mark.parametrize(("graphs", "skipped"), [(0, False), (0, True), (1, True)])
+def test_that_no_loop_is_said_to_enter_compiled_code_where_none_was_made(
+    make_run: RunMaker, graphs: int, skipped: bool
+):
+    found = advise(make_run(graphs=graphs, extra=[broken("call to print", in_loop=True, frame_skipped=skipped)]))
+    (in_loop,) = (row for row in found if row.code == "break_in_loop")
+
+    assert "enters compiled code" not in in_loop.remedy
+    assert "runs eager" in in_loop.remedy
 
 
 def test_that_problems_come_first(make_run: RunMaker):
@@ -285,6 +312,27 @@ def test_that_the_remedy_for_sizes_follows_what_is_set(make_run: RunMaker):
     assert "mark_dynamic(x, 1)" in remedy(None)
     assert "off here" in remedy(False)
     assert "on already" in remedy(True)
+
+
+def test_that_each_recompile_has_the_advice_of_its_own_cause_whatever_other_variants_say(make_run: RunMaker):
+    size = "tensor 'x' size mismatch at index 0. expected 8, actual 12"
+    gradient = "tensor 'x' requires_grad mismatch. expected requires_grad={}"
+    told = [
+        e.Recompile(source="x", guard=gradient.format(0), reason=gradient.format(0), expected="0", **AT),
+        e.Recompile(source="x", guard=gradient.format(1), reason=f"{gradient.format(1)}\n{size}", expected="1", **AT),
+        e.Recompile(source="x", guard=size, reason=f"{size}\n{gradient.format(1)}", dimension=0, **AT),
+        e.Recompile(source="x", guard="tensor 'x' stride mismatch at index 0. expected 4, actual 1", dimension=0, **AT),
+        e.Recompile(source="___stack0", guard="___stack0 == 1.9", reason=f"___stack0 == 1.9\n{size}", **AT),
+    ]
+
+    found = [row for row in advise(make_run(extra=told)) if row.code != "graph_break"]
+
+    (sizes,) = (row for row in found if row.code == "changing_sizes")
+    assert sizes.evidence.startswith("1 recompile for x, dimension 0")
+    others = [row for row in found if row.code == "recompile"]
+    assert [row.evidence.partition(" ")[0] for row in others] == ["2", "1", "1"]
+    assert ["gradients" in others[0].remedy, "layout" in others[1].remedy, ".item()" in others[2].remedy] == [True] * 3
+    assert "changing_number" not in {row.code for row in found}
 
 
 def test_that_one_recompile_that_made_a_size_dynamic_is_only_a_note(make_run: RunMaker):

@@ -51,6 +51,13 @@ def test_that_a_skipped_function_is_told_to_run_eager_as_a_whole() -> None:
     assert "round" not in text
 
 
+def test_that_a_break_of_a_run_without_a_graph_leaves_no_compiled_code() -> None:
+    text = sentences(e.FirstCall(side="compiled", duration_s=1.0), in_loop=True)
+
+    assert "all of it runs eager" in text
+    assert "compiled code" not in text and "every round" not in text
+
+
 def test_that_a_break_between_recorded_cuda_graphs_says_so() -> None:
     assert "A CUDA graph ends here" in sentences(e.CudaGraph(state="recorded"))
     assert "A CUDA graph ends here" not in sentences(e.CudaGraph(state="skipped"))

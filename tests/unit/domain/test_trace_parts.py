@@ -10,10 +10,12 @@ import pytest
 from compilescope.domain.events import Place
 from compilescope.domain.trace.breaks import parse_break
 from compilescope.domain.trace.code import count_operations, either, node_places, parse_kernels, traced_places
+from compilescope.domain.trace.loops import ends_loop, is_in_loop
 from compilescope.domain.trace.messages import parse_cudagraph, parse_limit
 from compilescope.domain.trace.phases import group
-from compilescope.domain.trace.places import Places, function_name, is_in_loop
+from compilescope.domain.trace.places import Places, function_name
 from compilescope.domain.trace.recompiles import parse_reasons, plain_source
+from compilescope.domain.trace.resumes import Functions, last_line
 
 OLD_BREAK = """Graph break in user code at /home/user/model.py:12
 Reason: Unsupported: builtin: print [<class 'torch._dynamo.variables.constant.ConstantVariable'>] False
@@ -126,10 +128,86 @@ def test_that_a_loop_is_found_in_the_source_where_torch_does_not_tell(tmp_path: 
     assert not is_in_loop([Place(file=str(tmp_path / "none.py"), line=4, function="forward")])
 
 
+WHILE = """def forward(x, t, mask):
+    while t > 0:
+        x = x + 1
+    for i in mask.tolist():
+        if x.sum() > 9:
+            x = x - 1
+        if x.sum() > 10:
+            break
+    for i in range(3):
+        if x.mean() > 1: return x
+    while True:
+        for j in range(3):
+            if j > 1:
+                break
+        if (x.sum() >
+                10):
+            break
+    return x
+"""
+
+
+def test_that_the_tests_that_decide_on_another_round_are_told_from_other_lines_of_a_loop(tmp_path: Path) -> None:
+    file = tmp_path / "loops.py"
+    file.write_text(WHILE)
+    lines = range(1, len(WHILE.splitlines()) + 1)
+    places = {line: [Place(file=str(file), line=line, function="forward")] for line in lines}
+
+    assert [line for line in lines if is_in_loop(places[line])] == [2, 3, *range(5, 9), 10, *range(11, 18)]
+    assert [line for line in lines if ends_loop(places[line])] == [2, 7, 10, 11, 13, 15, 16]
+
+
+def test_that_a_while_on_a_tensor_is_a_break_in_a_loop_also_where_its_file_is_not_here() -> None:
+    text = (
+        "Graph break in user code at /home/user/policy.py:25\nGraph Break Reason: Data-dependent branching\n\n"
+        'User code traceback:\n  File "/home/user/train.py", line 5, in <module>\n    c(x)\n'
+        '  File "/home/user/policy.py", line 25, in forward\n    while time >= -dt / 2:\n          ^^^^^^^^^^^^\n\n'
+        "NoneType: None\n"
+    )
+    found = parse_break(text, Places())
+    other = parse_break(text.replace("while time >= -dt / 2:", "if time >= -dt / 2:   "), Places())
+
+    assert (found.in_loop, found.ends_loop) == (True, True)
+    assert (other.in_loop, other.ends_loop) == (False, False)
+
+
 def test_that_a_resumed_function_goes_by_its_own_name() -> None:
     assert function_name("torch_dynamo_resume_in_forward_at_12") == "forward"
     assert function_name("torch_dynamo_resume_in_torch_dynamo_resume_in_step_at_3_at_12") == "step"
     assert function_name("inner") == "inner"
+
+
+BYTECODE_3_11 = """  18           0 RESUME                   0
+             14 LOAD_GLOBAL             31 (NULL + f)
+        >>  190 PRECALL                  1
+
+ 19         194 CALL                     1
+            204 SWAP                     3
+"""
+BYTECODE_3_13 = """  18           RESUME                   0
+               LOAD_GLOBAL             31 (f + NULL)
+
+  --           COPY_FREE_VARS           1
+  19   L1:     CALL                     1
+               SWAP                     3
+"""
+
+
+@pytest.mark.parametrize("bytecode", [BYTECODE_3_11, BYTECODE_3_13])
+def test_that_the_last_line_of_a_made_function_is_that_of_what_is_left_to_python(bytecode: str) -> None:
+    assert last_line(bytecode) == 19
+
+
+def test_that_a_resumed_part_belongs_to_the_function_above_it_of_its_name_and_file() -> None:
+    functions = Functions()
+    for line in (5, 20, 40):
+        functions.add(Place(file="a.py", line=line, function="forward"))
+    functions.add(Place(file="b.py", line=30, function="forward"))
+
+    assert functions.first_line(Place(file="a.py", line=33, function="forward")) == 20
+    assert functions.first_line(Place(file="a.py", line=3, function="forward")) is None
 
 
 @pytest.mark.parametrize(
@@ -162,7 +240,7 @@ def test_that_a_recompile_reason_names_source_dimension_and_values(
     assert reason.failed in ("0/0", "0/1")
 
 
-def test_that_the_newest_compile_that_did_not_fit_comes_first() -> None:
+def test_that_the_compile_that_was_used_last_and_did_not_fit_comes_first() -> None:
     reasons = parse_reasons('[\n"0/1: self.step == 1   # self.step += 1",\n"0/0: self.step == 0   # self.step += 1"\n]')
 
     assert [reason.failed for reason in reasons] == ["0/1", "0/0"]

@@ -1,8 +1,9 @@
-"""Recorded traces of a GPU, folded into the story that a person reads."""
+"""Recorded traces of a GPU and of a CPU, folded into the story that a person reads."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from compilescope.domain.trace import TraceTranslator, read_text, read_trace, tr
 from compilescope.domain.workload import Workload
 
 TRACES = Path(__file__).parents[2] / "transcripts" / "h200"
+CPU_TRACES = TRACES.parent / "cpu"
 
 
 def trace(name: str) -> Path:
-    return TRACES / f"{name}.log.gz"
+    return next(folder / f"{name}.log.gz" for folder in (TRACES, CPU_TRACES) if (folder / f"{name}.log.gz").exists())
 
 
 def fold(events: list[e.Event]) -> ProcessStory:
@@ -160,6 +162,60 @@ def test_that_recompiles_name_what_changed() -> None:
     assert [event.expected for event in events if event.source == "self.step"] == ["1", "2", "2", "3"]
     assert {event.function for event in events} == {"forward"}
     assert told.recompile_limits == []
+
+
+def test_that_each_recompile_of_a_function_with_several_variants_is_told_by_what_changed() -> None:
+    told = story("recompiles_of_blocks")
+
+    causes: dict[str, int] = {}
+    for row in told.recompiles.values():
+        cause = re.search(r"size|requires_grad|___stack0 ==", row.event.guard)
+        assert cause
+        causes[cause[0]] = causes.get(cause[0], 0) + row.count
+    # four batches, of which the third has another size; a number from .item() that the blocks after the first vary
+    assert causes == {"size": 5, "requires_grad": 2, "___stack0 ==": 1}
+
+
+def test_that_a_second_size_is_the_cause_of_the_recompiles_that_follow_it() -> None:
+    told = story("recompiles_of_a_sweep")
+    events = [event for row in told.recompiles.values() for event in row.events]
+
+    assert [event.source for event in events] == ["x"] * 6
+    assert [(event.expected, event.actual) for event in events] == [("0", None)] * 2 + [("8", "12")] * 4
+
+
+def test_that_a_loop_that_a_tensor_ends_is_broken_at_one_line_in_a_loop() -> None:
+    told = story("while_on_a_tensor")
+    (row,) = told.graph_breaks.values()
+
+    assert (row.count, row.event.line, row.event.function) == (2, 25, "forward")
+    assert (row.event.in_loop, row.event.ends_loop) == (True, True)
+
+
+def test_that_two_kinds_of_break_at_one_line_are_one_place() -> None:
+    told = story("graph_break_and_recompile")
+
+    assert (len(told.graph_breaks), told.break_places) == (3, 2)
+
+
+def test_that_breaks_in_layers_of_torch_stand_at_the_lines_that_call_the_layers() -> None:
+    told = story("breaks_in_a_library_layer")
+    lines = {(Path(row.event.file or "").name, row.event.line): row.count for row in told.graph_breaks.values()}
+
+    assert lines == {("quant_mlp.py", 16): 2, ("quant_mlp.py", 17): 2, ("quant_mlp.py", 18): 2, ("quant_mlp.py", 19): 1}
+    compile_ids = [compile_id for row in told.graph_breaks.values() for compile_id in row.compile_ids]
+    assert sorted(compile_ids) == [f"{number}/0" for number in range(7)]
+
+
+def test_that_a_break_in_a_layer_of_torch_keeps_torchs_own_line_below_the_one_that_calls_it() -> None:
+    (row,) = story("break_in_a_library_layer").graph_breaks.values()
+
+    assert [(Path(place.file).name, place.line) for place in row.event.stack] == [
+        ("run_noloop.py", 6),
+        ("noloop.py", 17),
+        ("linear.py", 58),
+    ]
+    assert (row.event.line, row.event.function, row.event.in_loop) == (17, "forward", False)
 
 
 def test_that_an_lstm_is_told_as_not_compiled_with_one_break_that_skips_the_frame() -> None:

@@ -38,6 +38,15 @@ class Cause:
         return re.search(self.words, text, re.IGNORECASE) is not None
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoopCause(Cause):
+    """The same, of a branch that decides whether a loop goes on: what chooses between two values does not fit there."""
+
+    def explains(self, row: GraphBreakRow) -> bool:
+        return bool(row.event.ends_loop) and super().explains(row)
+
+
+_ON_DATA = r"data-dependent (branching|jump|control|assert)|generic_jump"
 CAUSES = (
     Cause(
         code="rnn",
@@ -61,10 +70,18 @@ CAUSES = (
         remedy="Use a form of fixed size (a mask instead of nonzero or boolean indexing), or set "
         "torch._dynamo.config.capture_dynamic_output_shape_ops = True.",
     ),
+    LoopCause(
+        code="loop_on_data",
+        title="A loop goes on as long as a tensor says",
+        words=_ON_DATA,
+        remedy="Where the number of rounds is known beforehand, write it as a for loop, such as "
+        "for step in range(self.steps), also if the tensor is only a counter or a time that runs down: all rounds "
+        "become one graph. Where it is not known, compile the body as a function of its own, with the test outside.",
+    ),
     Cause(
         code="branch_on_data",
         title="A branch depends on tensor data",
-        words=r"data-dependent (branching|jump|control|assert)|generic_jump",
+        words=_ON_DATA,
         remedy="Compute both sides and choose with torch.where, use torch.cond, or move the branch out of the compiled "
         "part.",
     ),
@@ -128,9 +145,15 @@ def frame_skipped(case: Case) -> Iterator[Advice]:
 
 
 def break_in_loop(case: Case) -> Iterator[Advice]:
-    """A break that happens once for every round of a loop."""
-    rows = [row for row in case.story.graph_breaks.values() if row.event.in_loop]
+    """A break that happens once for every round of a loop, but not by the loop's own test, which has its own advice."""
+    rows = [row for row in case.story.graph_breaks.values() if row.event.in_loop and not row.event.ends_loop]
     if rows:
+        is_compiled = case.story.graphs and not all(row.event.frame_skipped for row in rows)
+        cost = (
+            "Each round leaves and enters compiled code again, and the loop is not fused."
+            if is_compiled
+            else "A break in a loop cannot be resumed, so all of the function around the loop runs eager."
+        )
         places = places_of([row.event for row in rows])
         times = sum(row.count for row in rows)
         yield Advice(
@@ -138,8 +161,7 @@ def break_in_loop(case: Case) -> Iterator[Advice]:
             title="A graph break inside a loop",
             evidence=f"{units.plural(times, 'graph break')} in a loop{place_text(places)}: "
             f"{_sentence(rows[0].event.reason or rows[0].event.kind)}",
-            remedy="Each round leaves and enters compiled code again, and the loop is not fused. Move the cause out of "
-            "the loop, or put the loop's body into a function that has no break.",
+            remedy=f"{cost} Move the cause out of the loop, or put the loop's body into a function that has no break.",
             source=GRAPH_BREAKS,
             places=places,
         )

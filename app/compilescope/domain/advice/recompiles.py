@@ -23,6 +23,8 @@ from compilescope.domain.run import ProcessStory, RecompileRow, Run
 _SIZE = re.compile(r"size mismatch|\.size\(|\.shape\b|\bSYMBOLIC_SHAPE_GUARD|shape\[", re.IGNORECASE)
 _COMPILED = re.compile(r"recompil|compiled again", re.IGNORECASE)
 _RECOMPILING = ("recompiles_every_call", "recompiles_while_timed")
+# Dynamo's name for what was on the stack where it left the graph
+_LEFT = "___stack"
 _REMEDY = "Make what the guard tests the same for every call, or pass it as a tensor."
 # one change is told from a counter by what comes after it
 _COUNTER_VALUES = 2
@@ -31,7 +33,11 @@ _COUNTER_VALUES = 2
 def is_size(row: RecompileRow) -> bool:
     """Whether a tensor's size changed."""
     event = row.event
-    return event.dimension is not None or _SIZE.search(f"{event.guard} {event.reason}") is not None
+    # the reason holds what other variants say as well
+    cause = event.guard or event.reason
+    if "stride mismatch" in cause:
+        return False
+    return event.dimension is not None or _SIZE.search(cause) is not None
 
 
 def counters(story: ProcessStory) -> dict[str, list[Recompile]]:
@@ -41,7 +47,8 @@ def counters(story: ProcessStory) -> dict[str, list[Recompile]]:
     """
     found: dict[str, list[Recompile]] = {}
     for row in story.recompiles.values():
-        if row.event.source and not is_size(row) and _is_number(row.event.expected):
+        is_of_tensor = "mismatch" in row.event.guard
+        if row.event.source and not is_size(row) and not is_of_tensor and _is_number(row.event.expected):
             found.setdefault(row.event.source, []).extend(row.events)
     return {
         name: events for name, events in found.items() if len({event.expected for event in events}) >= _COUNTER_VALUES
@@ -122,7 +129,7 @@ def other_recompiles(case: Case) -> Iterator[Advice]:
             title="Compiled again",
             evidence=f"{units.plural(row.count, 'recompile')} of {event.function or 'a function'}{place_text(places)}, "
             f"since this no longer held: {one_line(event.guard or event.reason)}",
-            remedy=_REMEDY,
+            remedy=fix(case.run, row),
             source=RECOMPILES,
             severity="note",
             places=places,
@@ -155,14 +162,16 @@ def fix(run: Run, row: RecompileRow) -> str:
         return _size_remedy(run.config, source or "an input", event.dimension)
     if "GLOBAL_STATE" in guard or source.startswith("global state"):
         return "Call it in the same state every time: grad mode, autocast and the like are compiled in."
+    if source.startswith(_LEFT):
+        return "It is a number that the code had at a graph break, such as one from .item(): keep it a tensor."
+    if "requires_grad" in guard:
+        return f"Let {source or 'the tensor'} always require gradients, or never."
     if _is_number(event.expected):
         return f"Keep {source or 'the number'} in a tensor (a buffer), or out of forward: each value is compiled in."
     if "check_type_id" in guard or "check_obj_id" in guard:
         return f"Pass the same object or type for {source or 'it'} every time, or leave it out of the compiled part."
     if "stride mismatch" in guard:
         return f"Pass {source or 'the tensor'} in one memory layout, for example after .contiguous()."
-    if "requires_grad" in guard:
-        return f"Let {source or 'the tensor'} always require gradients, or never."
     if ".training" in guard:
         return "Training and evaluation are compiled apart, once each: two compiles are as they should be."
     return _REMEDY

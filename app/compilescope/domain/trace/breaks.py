@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from compilescope.domain.events import Place
-from compilescope.domain.trace.places import Places, is_in_loop, parse_stack
+from compilescope.domain.trace.loops import ends_loop, is_in_loop
+from compilescope.domain.trace.places import Places, parse_stack
 
 _NEXT_CAUSE = "*** While handling this graph break, another graph break occurred: ***"
 _LOCATION = re.compile(r"Graph break in user code at (.*):(\d+)")
@@ -19,6 +21,7 @@ _STACK = re.compile(
     r"((?:[ \t]+.*\n?|\n)*)",
     re.MULTILINE,
 )
+_SOURCES = re.compile(r"^Stack variable source attribution:\n(.*?)^User code traceback:", re.DOTALL | re.MULTILINE)
 _ID = re.compile(r"/gb/gb(\d+)\.html")
 # torch 2.9 prints no link where a branch depends on data
 _UNLINKED = {"Data-dependent branching": "GB0170"}
@@ -30,6 +33,8 @@ _SKIPPED = (
     "graph break in loop",
     "Skip frame due to graph break in a for/while loop",
 )
+# below the innermost frame of a stack stands its line, and from Python 3.11 on marks under it
+_WHILE = re.compile(r"^[ \t]*while\b.*\n(?:[ \t]*[~^]+[ \t]*\n)?\s*\Z", re.MULTILINE)
 _EXCEPTION = re.compile(r"^(?:torch\.)?[\w.]*?(\w*(?:Unsupported|Error|Exception)\w*): (.+)", re.MULTILINE)
 
 
@@ -45,13 +50,23 @@ class Cause:
 
 @dataclass(frozen=True, kw_only=True)
 class Break:
-    """What a break's text says. `causes`: root cause first, then what followed from it."""
+    """What a break's text says. `causes`: root cause first, then what followed from it.
+
+    `library`: torch's own line, where the break is in code of torch. `lines`: of the file that was compiled, those that
+    what was on the stack came from. `is_omitted`: the compiled function's frame does not stand in the text, and `place`
+    is empty. Torch takes frames of one name that follow each other for parts of one function and keeps the innermost:
+    of a module's forward that calls the forward of one of torch's layers, it keeps the layer's.
+    """
 
     causes: tuple[Cause, ...]
     place: Place | None
     stack: tuple[Place, ...]
     frame_skipped: bool
     in_loop: bool
+    ends_loop: bool
+    library: Place | None = None
+    is_omitted: bool = False
+    lines: tuple[Place, ...] = ()
 
 
 def parse_cause(text: str) -> Cause:
@@ -87,8 +102,17 @@ def parse_causes(text: str) -> tuple[Cause, ...]:
     return tuple(cause for block in text.split(_NEXT_CAUSE) if (cause := parse_cause(block)).kind)
 
 
-def parse_break(text: str, places: Places) -> Break:
-    """A break from its payload, as written by torch 2.6 to 2.14."""
+def parse_error_stack(text: str, places: Places) -> tuple[Place, ...]:
+    """The frames, none of torch's, that lead to an error: of those inlined, all are there."""
+    _, found, stack = text.rpartition("\nfrom user code:")
+    return places.own(parse_stack(stack)) if found else ()
+
+
+def parse_break(text: str, places: Places, above: Collection[Place] | None = None) -> Break:
+    """A break from its payload, as written by torch 2.6 to 2.14.
+
+    `above`: the frames that called the function which is being compiled, where they are known.
+    """
     reason = _REASON.search(text)
     causes = parse_causes(reason[1]) if reason else ()
     stack = _STACK.search(text)
@@ -98,15 +122,29 @@ def parse_break(text: str, places: Places) -> Break:
         # a skipped frame's text names no reason of its own; the exception printed below it does
         error = _EXCEPTION.search(text)
         causes = parse_causes(text[error.start(2) :]) if error else ()
-    place = places.innermost(frames)
-    if place is None and location:
+    library = places.library(frames)
+    is_omitted = library is not None and above is not None and not places.own(_below(frames, above))
+    place = None if is_omitted else places.innermost(frames)
+    if place is None and location and not is_omitted:
         place = Place(file=location[1], line=int(location[2]))
     reported = reason[1] if reason else text
+    innermost = () if is_omitted else places.own(frames)[-1:]
+    at_while = stack is not None and _WHILE.search(stack[1]) is not None
     return Break(
         causes=causes or (Cause(kind="Unknown reason"),),
         place=place,
-        stack=places.own(frames),
+        stack=(*places.own(frames), library) if library else places.own(frames),
         frame_skipped=any(sign in text[:400] or sign in reported for sign in _SKIPPED),
         # of the frames outside, a training loop around the model is no loop in the model
-        in_loop="graph break in loop" in reported or is_in_loop(places.own(frames)[-1:]),
+        in_loop=at_while or "graph break in loop" in reported or is_in_loop(innermost),
+        ends_loop=at_while or ends_loop(innermost),
+        library=library,
+        is_omitted=is_omitted,
+        lines=tuple(parse_stack(sources[1])) if (sources := _SOURCES.search(text)) else (),
     )
+
+
+def _below(frames: Sequence[Place], above: Collection[Place]) -> Sequence[Place]:
+    """The frames from the function that is being compiled on."""
+    called = [index for index, frame in enumerate(frames) if frame in above]
+    return frames[called[-1] + 1 :] if called else frames

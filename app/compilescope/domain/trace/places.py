@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from compilescope.domain.events import Place
@@ -50,6 +47,10 @@ class Places:
     def is_torch(self, file: str) -> bool:
         return bool(_TORCH.search(file)) or file.startswith(self._hidden)
 
+    def library(self, frames: Sequence[Place]) -> Place | None:
+        """Torch's own line, where the innermost frame is in torch."""
+        return frames[-1] if frames and _TORCH.search(frames[-1].file) else None
+
     def own(self, frames: Iterable[Place]) -> tuple[Place, ...]:
         """The frames that are neither torch's nor hidden; the same line twice in a row counts once."""
         kept: list[Place] = []
@@ -76,24 +77,3 @@ def resolve(shortened: str, candidates: Iterable[str | None]) -> str:
     """A full path for one of which torch printed only the last parts."""
     end = "/" + shortened.lstrip("./")
     return next((path for path in candidates if path and ("/" + path).endswith(end)), shortened)
-
-
-@lru_cache(maxsize=64)
-def _loops(file: str) -> tuple[tuple[int, int], ...]:
-    try:
-        tree = ast.parse(Path(file).read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return ()
-    loops = (ast.For, ast.While, ast.AsyncFor)
-    return tuple((node.lineno, node.end_lineno or node.lineno) for node in ast.walk(tree) if isinstance(node, loops))
-
-
-def is_in_loop(frames: Iterable[Place]) -> bool:
-    """Whether a frame's line lies in a `for` or `while` of its file, if that file is here to look."""
-    for frame in frames:
-        # a loop at module level is the caller's, not the model's
-        if frame.line is None or frame.function == "<module>":
-            continue
-        if any(first < frame.line <= last for first, last in _loops(frame.file)):
-            return True
-    return False

@@ -35,9 +35,19 @@ class Reason:
     actual: str | None = None
     place: Place | None = None
 
+    @property
+    def property(self) -> tuple[str, str | None, int | None]:
+        """What the guard tests: the aspect, of which argument or attribute, and of which dimension."""
+        match = _TENSOR.search(self.guard)
+        if match:
+            return match[2].partition("=")[0], self.source, self.dimension
+        if self.source is None:
+            return self.guard, None, None
+        return "check" if self.guard.startswith("___") else "value", self.source, self.dimension
+
 
 def parse_reasons(payload: str) -> list[Reason]:
-    """The reasons in a record, the newest earlier compile first."""
+    """The reasons in a record, one for each earlier compile, the one that was used last first."""
     try:
         value = json.loads(payload)
     except ValueError:

@@ -9,13 +9,15 @@ from typing import Any
 
 from compilescope.domain import events as e
 from compilescope.domain.trace import caches, code, messages
-from compilescope.domain.trace.breaks import parse_break
+from compilescope.domain.trace.breaks import parse_break, parse_error_stack
 from compilescope.domain.trace.frames import Entrance, Frame, is_limit, is_wrapper, outcome
 from compilescope.domain.trace.places import Places, function_name
 from compilescope.domain.trace.recompiles import parse_reasons
 from compilescope.domain.trace.records import TraceRecord, read_trace
+from compilescope.domain.trace.resumes import Functions, is_resumed, last_line
 from compilescope.domain.trace.symbols import Symbols
 from compilescope.domain.trace.timeline import Timeline
+from compilescope.domain.trace.variants import Variants
 
 _TEXTS = {
     "dynamo_output_graph": "dynamo_graph",
@@ -52,6 +54,8 @@ class TraceTranslator:
         self._places = Places(hidden)
         self._symbols = Symbols(self._places)
         self._frames: dict[str | None, Frame] = {}
+        self._functions = Functions()
+        self._variants: dict[str, Variants] = {}
         self._limits: set[e.Place] = set()
         self._messages: set[str] = set()
         self._records: dict[str, Callable[[TraceRecord], list[e.Event]]] = {
@@ -68,6 +72,7 @@ class TraceTranslator:
         }
         self._artifacts: dict[str, Callable[[TraceRecord], list[e.Event]]] = {
             "dynamo_graph_break_reason": self._break,
+            "dynamo_error": self._error,
             "recompile_reasons": self._reasons,
             "inductor_provenance_tracking_kernel_stack_traces": self._kernel_places,
         }
@@ -83,6 +88,8 @@ class TraceTranslator:
         if name == "artifact":
             name = str((record.value or {}).get("name"))
             handler = self._artifacts.get(name)
+            if handler is None and name.endswith("_MODIFIED_BYTECODE"):
+                handler = self._bytecode
             if handler is None and (found := caches.cache_name(name)):
                 return self._stamped(record, [self._cache(record, *found)])
         events = handler(record) if handler else []
@@ -127,15 +134,17 @@ class TraceTranslator:
         """What was held back when the trace ended."""
         events: list[e.Event] = []
         for compile_id, frame in self._frames.items():
-            held = [*frame.take_breaks(), *frame.take_kernels()]
-            events += [replace(event, at=at, compile_id=compile_id) for event in held]
+            held = [*frame.take_breaks(last=True), *frame.take_kernels()]
+            events += [replace(event, at=event.at or at, compile_id=compile_id) for event in held]
         return events
 
     def _stamped(self, record: TraceRecord, events: Sequence[e.Event]) -> list[e.Event]:
         """Say of each event where it comes from. Phases, which are most of them, know already."""
         origin: dict[str, Any] = {"compile_id": record.compile_id, "thread": record.thread, "rank": record.rank}
         return [
-            event if isinstance(event, e.Phase) else replace(event, at=event.at or record.at, **origin)
+            event
+            if isinstance(event, e.Phase) or event.compile_id
+            else replace(event, at=event.at or record.at, **origin)
             for event in events
         ]
 
@@ -163,13 +172,45 @@ class TraceTranslator:
 
     def _start(self, record: TraceRecord) -> list[e.Event]:
         frame = self._frame(record)
+        events: list[e.Event] = []
         stack = record.value.get("stack") or ()
         if stack:
             frames = [self._places.frame(each) for each in stack]
+            frame.above = frozenset(frames[:-1])
             self._set_place(frame, frames[-1], caller=self._places.innermost(frames[:-1]))
-        events: list[e.Event] = [e.Compile(state="begin", trigger="dynamo", **_fields(frame.place))]
-        recompile = frame.take_recompile(self._arguments(frame))
+            events += self._resumed(record, frame, frames[-1], is_resumed(stack[-1].get("name")))
+        events += [e.Compile(state="begin", trigger="dynamo", **_fields(frame.place))]
+        variants = self._variants.setdefault((record.compile_id or "").rpartition("/")[0], Variants())
+        recompile = frame.take_recompile(self._arguments(frame), variants, record.compile_id)
         return [*events, recompile] if recompile else events
+
+    def _resumed(self, record: TraceRecord, frame: Frame, place: e.Place, is_part: bool) -> list[e.Event]:
+        """The breaks whose line is known now that what follows them is compiled."""
+        if not is_part:
+            self._functions.add(place)
+            frame.first_line = place.line
+            return []
+        frame.first_line = self._functions.first_line(place)
+        for compile_id, earlier in reversed(self._frames.items()):
+            own = earlier.place
+            if not earlier.unplaced or own is None or place.line is None or earlier is frame:
+                continue
+            if (own.file, own.function, earlier.first_line) == (place.file, place.function, frame.first_line):
+                origin: dict[str, Any] = {"compile_id": compile_id, "thread": record.thread, "rank": record.rank}
+                return [replace(event, **origin) for event in earlier.place_breaks(place.line)]
+        return []
+
+    def _bytecode(self, record: TraceRecord) -> list[e.Event]:
+        frame = self._frame(record)
+        line = last_line(record.payload) if frame.unplaced else None
+        return [*frame.place_breaks(line)] if line else []
+
+    def _error(self, record: TraceRecord) -> list[e.Event]:
+        """A function that is skipped after a break leaves an error behind, which has all frames."""
+        frame = self._frame(record)
+        if frame.unplaced:
+            frame.place_below(parse_error_stack(record.payload, self._places))
+        return []
 
     def _graph(self, record: TraceRecord) -> list[e.Event]:
         frame = self._frame(record)
@@ -217,14 +258,15 @@ class TraceTranslator:
             frame.place = next((each.place for each in earlier if each and each.place), None)
 
     def _break(self, record: TraceRecord) -> list[e.Event]:
-        found = parse_break(record.payload, self._places)
         frame = self._frame(record)
+        is_own = frame.place is not None and not self._places.is_torch(frame.place.file) and not frame.is_wrapper
+        found = parse_break(record.payload, self._places, frame.above if is_own else None)
         place, own = found.place, frame.place
         at_caller = place and own and frame.is_wrapper and (place.file, place.line) == (own.file, own.line)
         if own and (place is None or at_caller or self._places.is_torch(place.file)):
             # every frame on the way is torch's: the break belongs to the module that was compiled
             found = replace(found, place=own)
-        frame.add_break(found)
+        frame.add_break(found, record.at)
         return self._late_breaks(frame) if frame.has_ended else []
 
     def _late_breaks(self, frame: Frame) -> list[e.Event]:
