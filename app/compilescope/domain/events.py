@@ -356,6 +356,15 @@ class Samples(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Entered(Event):
+    """How often so many calls of the compiled side entered compiled code; counted in calls that nobody timed."""
+
+    type: ClassVar[str] = "entered"
+    calls: int = 1
+    entries: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Void(Event):
     """A timed block does not count. `reason`: a sentence."""
 
