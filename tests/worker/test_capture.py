@@ -122,7 +122,7 @@ def test_that_recompile_limits_are_counted_unless_they_are_of_our_own_making(
 ) -> None:
     def reach(line: int) -> None:
         logging.getLogger("torch._dynamo.convert_frame").warning(
-            "torch._dynamo hit config.recompile_limit (8)\n   function: 'f' (/model.py:%d)\n   last reason: 0/7: n == 7",
+            "torch._dynamo hit config.recompile_limit (8)\n   function: 'f' (/m.py:%d)\n   last reason: 0/7: n == 7",
             line,
         )
 
