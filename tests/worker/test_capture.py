@@ -117,6 +117,23 @@ def test_that_an_error_of_ours_becomes_one_warning_and_reaches_nobody(told: list
     assert [(event.type, getattr(event, "code", "")) for event in told] == [("warning", "capture")]
 
 
+def test_that_recompile_limits_are_counted_unless_they_are_of_our_own_making(
+    capture: Capture, told: list[e.Event]
+) -> None:
+    def reach(line: int) -> None:
+        logging.getLogger("torch._dynamo.convert_frame").warning(
+            "torch._dynamo hit config.recompile_limit (8)\n   function: 'f' (/m.py:%d)\n   last reason: 0/7: n == 7",
+            line,
+        )
+
+    reach(3)
+    reach(3)
+    capture.pause()
+    reach(9)
+
+    assert capture.limits_seen == len(told) == 1
+
+
 def test_that_compiles_are_counted_for_those_who_must_notice_one(capture: Capture) -> None:
     for _ in range(2):
         say(START)

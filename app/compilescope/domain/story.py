@@ -56,6 +56,7 @@ class ProcessStory:
         self.later_first_calls: dict[tuple[int, str], e.FirstCall] = {}
         self.series: dict[tuple[int, str, str], Series] = {}
         self.voids: list[e.Void] = []
+        self.entered: e.Entered | None = None
         self.measured: dict[int, e.Measured] = {}
         self.gpu_busy: dict[str, e.GpuBusy] = {}
         self.profiles: dict[str, e.Profile] = {}
@@ -79,12 +80,22 @@ class ProcessStory:
 
     @property
     def graphs(self) -> int:
-        """Captured graphs that hold at least one operation."""
-        return sum(row.graphs for row in self.compiles.values())
+        """Captured graphs that hold at least one operation; those of a compile that failed never run."""
+        return sum(row.graphs for row in self.compiles.values() if row.state != "failed")
 
     @property
     def ops(self) -> int:
-        return sum(row.ops for row in self.compiles.values())
+        return sum(row.ops for row in self.compiles.values() if row.state != "failed")
+
+    @property
+    def failed_compiles(self) -> list[CompileRow]:
+        """Compiles that ended with an error; where the run goes on all the same, something hides it."""
+        return [row for row in self.compiles.values() if row.state == "failed"]
+
+    @property
+    def entries_per_call(self) -> float | None:
+        """How often a call enters compiled code, where that was counted."""
+        return self.entered.entries / self.entered.calls if self.entered and self.entered.calls > 0 else None
 
     @property
     def break_places(self) -> int:
@@ -161,6 +172,9 @@ class ProcessStory:
             case e.Memory():
                 self.memory[event.side, event.when] = event
                 return "memory"
+            case e.Entered():
+                self.entered = event
+                return "compiles"
             case e.Failure():
                 self.failure = event
                 return "outcome"

@@ -37,10 +37,17 @@ def _compile(run: Run, measures: Measures) -> dict[str, Any]:
         "warm_first_uses": _first_uses(run.warm),
         "graphs": story.graphs if story and known else None,
         "ops": story.ops if story and known else None,
+        "entries_per_call": story.entries_per_call if story else None,
+        "failures": _failures(story),
         "kernels": len(story.kernels) or None if story else None,
         "phases": _phases(run.cold),
         "warm_phases": _phases(run.warm),
     }
+
+
+def _failures(story: ProcessStory | None) -> list[dict[str, Any]]:
+    names = ("function", "file", "line", "reason")
+    return [{name: getattr(row, name) for name in names} for row in (story.failed_compiles if story else ())]
 
 
 def _first_uses(process: ProcessStory | None) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from compilescope.domain.agreement import Agreement
 from compilescope.domain.breakeven import BreakEven, break_even, break_even_text
 from compilescope.domain.faults import fault
 from compilescope.domain.measures import Measures, measure
-from compilescope.domain.run import Run
+from compilescope.domain.run import CompileRow, Run
 from compilescope.domain.standing import when_text
 from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
 from compilescope.domain.workload import Measurement
@@ -64,12 +64,8 @@ def _judge(run: Run, noise_floor: float) -> Verdict | None:
     if measures.numerics.verdict == "differ":
         summary = f"The compiled results are wrong: the {_apart_text(measures.numerics)}."
         return Verdict(kind="incorrect", summary=summary, reasons=_evidence(run, measures))
-    if run.story is not None and run.story.graphs == 0:
-        return Verdict(
-            kind="not_compiled",
-            summary="Nothing was compiled: the compiler captured no graph, so the model ran eager.",
-            reasons=_evidence(run, measures),
-        )
+    if summary := _not_compiled(run):
+        return Verdict(kind="not_compiled", summary=summary, reasons=_evidence(run, measures))
     kind = statistics.difference(measures.speedup, noise_floor) or "no_difference"
     cold, warm = _break_evens(run, measures) if kind == "faster" else (None, None)
     return Verdict(
@@ -79,6 +75,28 @@ def _judge(run: Run, noise_floor: float) -> Verdict | None:
         cold_break_even=cold,
         warm_break_even=warm,
     )
+
+
+def _not_compiled(run: Run) -> str:
+    """Why no compiled code ran, a sentence; empty where some did, or where that is not known."""
+    story = run.story
+    if story is None:
+        return ""
+    if story.graphs == 0:
+        if failed := story.failed_compiles:
+            return f"Nothing was compiled: {failure_text(failed[0])}, so the model ran eager."
+        return "Nothing was compiled: the compiler captured no graph, so the model ran eager."
+    if story.entries_per_call != 0:
+        return ""
+    graphs = f"{units.plural(story.graphs, 'graph')} {'was' if story.graphs == 1 else 'were'} captured"
+    if story.recompile_limits:
+        return f"Compiled code no longer runs: {graphs}, but past the recompile limit a call enters none of it."
+    return f"Compiled code never ran: {graphs}, but a call enters none of it, so the model ran eager."
+
+
+def failure_text(row: CompileRow) -> str:
+    """That a function could not be compiled, and why: the beginning of a sentence."""
+    return f"compiling {row.function or 'the model'} failed" + (f" with {row.reason}" if row.reason else "")
 
 
 def why_not_timed(run: Run) -> str:
@@ -334,6 +352,9 @@ def story_reasons(run: Run) -> list[str]:
     recompiles = sum(row.count for row in story.recompiles.values())
     skips = [row for row in story.cudagraphs if row.state == "skipped"]
     reasons = []
+    if story.graphs and story.failed_compiles:
+        text = failure_text(story.failed_compiles[0])
+        reasons.append(f"{text[0].upper()}{text[1:]}: it runs eager.")
     if breaks:
         reasons.append(f"{units.plural(breaks, 'graph break')} at {units.plural(story.break_places, 'place')}.")
     if recompiles:

@@ -65,7 +65,7 @@ class Capture:
         self._own_s = 0.0
         self._logging_s = 0.0
         self._before = (0.0, 0.0)
-        # read by the timing loop between blocks, hence a plain attribute
+        # read by the timing loop between blocks, hence plain attributes
         self.compiles_seen = 0
         self.limits_seen = 0
 
@@ -150,6 +150,7 @@ class Capture:
             self._file.flush()
             events = self._file.readable(events)
         for event in events:
+            self.limits_seen += isinstance(event, e.RecompileLimit)
             self._emit(event)
 
     def _take_interned(self) -> None:

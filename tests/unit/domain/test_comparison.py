@@ -55,6 +55,43 @@ def test_that_zero_graphs_are_not_compiled_whatever_the_time(make_run: RunMaker)
     assert kind(make_run(graphs=0, speedup=1.2)) == "not_compiled"
 
 
+def test_that_a_hidden_failure_of_the_compiler_is_told_as_not_compiled(make_run: RunMaker):
+    reason = "IndexError: list index out of range (hidden by torch._dynamo.config.suppress_errors)"
+    failed = e.Compile(compile_id="0/0", state="failed", function="forward", reason=reason)
+    found = judge(make_run(speedup=0.864, extra=[failed]))
+
+    assert found is not None and found.kind == "not_compiled"
+    assert found.summary == f"Nothing was compiled: compiling forward failed with {reason}, so the model ran eager."
+
+
+def test_that_one_failed_compile_beside_others_is_told_and_no_verdict_of_its_own(make_run: RunMaker):
+    failed = e.Compile(compile_id="1/0", state="failed", function="head", reason="IndexError: no", graphs=1)
+    run = make_run(extra=[failed])
+    found = judge(run)
+
+    assert found is not None and found.kind == "faster"
+    assert "Compiling head failed with IndexError: no: it runs eager." in found.reasons
+    assert run.story is not None and run.story.graphs == 1
+
+
+@pytest.mark.parametrize(
+    ("entered", "limits", "expected"),
+    [
+        (e.Entered(calls=2, entries=0), (), "Compiled code never ran: 1 graph was captured"),
+        (e.Entered(entries=0), (e.RecompileLimit(function="forward"),), "Compiled code no longer runs: 1 graph"),
+        (e.Entered(entries=3), (), "Faster than eager"),
+        (e.Entered(calls=0, entries=0), (), "Faster than eager"),
+    ],
+)
+def test_that_graphs_that_no_call_enters_are_not_compiled(
+    make_run: RunMaker, entered: e.Entered, limits: tuple[e.Event, ...], expected: str
+):
+    found = judge(make_run(extra=[*limits, entered]))
+
+    assert found is not None and found.summary.startswith(expected)
+    assert (found.kind == "not_compiled") == expected.startswith("Compiled")
+
+
 def test_that_wrong_outweighs_not_compiled_and_failed_outweighs_wrong(make_run: RunMaker):
     assert kind(make_run(graphs=0, extra=[DIFFER])) == "incorrect"
     assert kind(make_run(extra=[DIFFER], ended=e.Ended(outcome="failed", error=BROKEN))) == "failed"

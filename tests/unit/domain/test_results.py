@@ -207,6 +207,19 @@ def test_that_a_break_even_is_null_where_the_verdict_is_not_faster(
     assert {even for run in value["runs"] for even in run["break_even"].values()} == {None}
 
 
+def test_that_entries_and_failed_compiles_are_in_the_json(
+    make_run: RunMaker, validator: jsonschema.Draft202012Validator
+):
+    failed = e.Compile(compile_id="1/0", state="failed", file="model.py", line=3, function="head", reason="IndexError")
+    value = results(make_run(extra=[e.Entered(calls=2, entries=3), failed]))
+
+    validator.validate(value)
+    found = value["runs"][0]["compile"]
+    assert found["entries_per_call"] == 1.5
+    assert found["failures"] == [{"function": "head", "file": "model.py", "line": 3, "reason": "IndexError"}]
+    assert results(make_run())["runs"][0]["compile"]["entries_per_call"] is None
+
+
 def test_that_the_words_given_to_the_script_are_in_the_json(make_run: RunMaker):
     value = results(make_run(workload=Workload(script="model.py", arguments=("small", "--fast"))))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from compilescope.domain import events as e
 from compilescope.domain.trace import Entrance, TraceRecord, TraceTranslator
 
@@ -143,6 +145,27 @@ def test_that_an_exception_without_a_break_is_a_failed_compile() -> None:
 
     last = compiler.all(e.Compile)[-1]
     assert (last.state, last.reason) == ("failed", "BackendCompilerFailed: backend raised:")
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "reason"),
+    [
+        ("IndexError", "failed", "IndexError: out of range (hidden by torch._dynamo.config.suppress_errors)"),
+        ("Unsupported", "skipped", "out of range"),
+    ],
+)
+@pytest.mark.parametrize("broke", [False, True])
+def test_that_a_failure_that_suppress_errors_hides_is_no_frame_that_was_left(
+    kind: str, state: str, reason: str, broke: bool
+) -> None:
+    compiler = Compiler()
+    compiler.start()
+    if broke:
+        compiler.artifact("dynamo_graph_break_reason", a_break(8))
+    compiler.end(has_guarded_code=False, fail_type=kind, fail_reason="out of range", config_suppress_errors=True)
+
+    last = compiler.all(e.Compile)[-1]
+    assert (last.state, last.reason) == (state, reason)
 
 
 def test_that_the_refusal_at_the_limit_is_no_recompile_and_the_limit_is_told_once() -> None:

@@ -20,6 +20,7 @@ from compilescope.domain.advice.rule import (
     places_of,
 )
 from compilescope.domain.run import GraphBreakRow
+from compilescope.domain.trace.frames import SUPPRESSED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +117,10 @@ def not_compiled(case: Case) -> Iterator[Advice]:
         code="not_compiled",
         title="Nothing was compiled",
         evidence=f"The compiler captured no graph, so every call ran eager, with the cost of checks on top.{why}",
-        remedy="Remove the first cause below, or call torch.compile on the part that can be captured. Run once with "
+        remedy="Take torch._dynamo.config.suppress_errors out of the script, to get the compiler's error in full "
+        "instead of silence."
+        if any(SUPPRESSED in reason for reason in reasons)
+        else "Remove the first cause below, or call torch.compile on the part that can be captured. Run once with "
         "fullgraph on to get the compiler's error at its line instead of silence.",
         source=SKIPPED,
         severity="problem",

@@ -16,6 +16,9 @@ from compilescope.domain.trace.variants import Variants
 
 LIMIT_REASON = "recompile limit exceeded"
 _LIMIT_ERRORS = ("FailOnRecompileLimitHit", "RecompileLimitExceeded", "CacheLimitExceeded")
+# what ends a compile where Dynamo leaves the graph or the frame, as it may at any time
+_LEFT = (*_LIMIT_ERRORS, "Unsupported", "UserError", "SkipFrame", "SkipCodeRecursiveException")
+SUPPRESSED = "hidden by torch._dynamo.config.suppress_errors"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,9 +180,10 @@ def outcome(metrics: Mapping[str, Any], *, broke: bool) -> tuple[str, str | None
     kind, reason = metrics.get("fail_type"), str(metrics.get("fail_reason") or "")
     if kind:
         short = reason.strip().splitlines()[0] if reason.strip() else str(kind)
-        if broke or LIMIT_REASON in reason or metrics.get("config_suppress_errors"):
+        hidden = bool(metrics.get("config_suppress_errors"))
+        if LIMIT_REASON in reason or (kind in _LEFT if hidden else broke):
             return "skipped", short
-        return "failed", f"{kind}: {short}"
+        return "failed", f"{kind}: {short}" + (f" ({SUPPRESSED})" if hidden else "")
     # torch 2.9 says that a skipped frame has guarded code, of no guards and no operations
     is_bare = broke and not metrics.get("guard_count") and not metrics.get("graph_op_count")
     if metrics.get("has_guarded_code") is False or (is_bare and "guard_count" in metrics):
