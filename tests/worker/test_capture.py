@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
+import types
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -192,6 +194,44 @@ def test_that_a_warning_about_cuda_graphs_is_told_and_still_shown(
     ]
     assert (len(told), shown) == (1, texts)
     assert warnings.showwarning is before
+
+
+def leave_out(**graph: Any) -> None:
+    """Inductor's own last step for a graph of a GPU, of which the rest is played."""
+    from torch._inductor import output_code
+
+    played = types.SimpleNamespace(
+        device_types={"cuda"},
+        fx_kwargs={"is_backward": False},
+        disabled_cudagraphs_reason=None,
+        current_callable=len,
+        **graph,
+    )
+    cudagraphs = output_code.BoxedBool(True)
+    output_code.cudagraph_partition_post_compile([], played, cudagraphs, {}, None)
+    assert not cudagraphs
+
+
+@pytest.mark.usefixtures("capture")
+def test_that_a_graph_which_torch_leaves_out_in_silence_is_told_with_its_reason(
+    told: list[e.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch._inductor import output_code
+
+    if not hasattr(output_code, "cudagraph_partition_post_compile"):
+        pytest.skip("this torch knows no partitions, and tells every reason")
+    monkeypatch.setattr(output_code, "cudagraph_partition_post_compile", output_code.cudagraph_partition_post_compile)
+    region = {"name": "inductor_compile", "ts": 1.0, "args": {}, "ph": "B", "cat": "dynamo_timed", "tid": 0, "pid": 0}
+    say({"chromium_event": {}, "frame_id": 0, "frame_compile_id": 0}, json.dumps(region))
+
+    reasons = types.SimpleNamespace(cudagraph_fail_reasons=["non-Tensor inputs", "mutated inputs"])
+    none = types.SimpleNamespace(cudagraph_fail_reasons=[])
+    leave_out(cudagraph_info=reasons, partition_maps=[object()])
+    leave_out(cudagraph_info=none, partition_maps=[])
+
+    skips = [(event.state, event.reason) for event in told if isinstance(event, e.CudaGraph)]
+    assert skips[0] == ("skipped", "non-Tensor inputs, mutated inputs")
+    assert len(skips) == 2 and "no part of the graph" in (skips[1][1] or "")
 
 
 def test_that_no_handler_is_left_behind(capture: Capture) -> None:

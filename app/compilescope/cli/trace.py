@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compilescope.cli.files import check_apart, check_writable
-from compilescope.domain import cacheledger, units
+from compilescope.domain import cacheledger, cudagraphs, units
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.domain.savedtraces import Progress, SavedTrace, read_saved, saved_json
 from compilescope.report import tables
@@ -66,9 +66,9 @@ def _facts(run: Run, process: ProcessStory) -> Iterator[tuple[str, str]]:
         yield "Cache", cacheledger.process_sentence(process)
     for finding in cacheledger.rebuilds(run):
         yield "Cache", finding.sentence
-    recorded = sum(row.state == "recorded" for row in process.cudagraphs)
-    if recorded:
-        yield "CUDA graphs", f"{recorded} recorded"
+    fate = cudagraphs.fate(run, process)
+    if process.asked_for_cudagraphs and fate != "skipped":
+        yield "CUDA graphs", fate
     for row_ in process.cudagraphs:
         if row_.state == "skipped":
             yield "CUDA graphs", _cut(f"skipped: {row_.reason or 'no reason given'}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compilescope.domain import events as e
 from compilescope.domain import units
-from compilescope.domain.run import Run
+from compilescope.domain.run import ProcessStory, Run
 
 PENDING_BACKWARD = re.compile(r"fast path\b.*\bbackward", re.IGNORECASE | re.DOTALL)
 _REMEDIES = (
@@ -26,6 +26,8 @@ _REMEDIES = (
     ),
     (re.compile("complex memory overlap"), "Pass a contiguous copy of the input."),
     (re.compile("incompatible op"), "Move that operator out of the compiled part."),
+    (re.compile("non-tensor inputs"), "Keep what is no tensor out of the compiled part, or let it be made there."),
+    (re.compile("no part of the graph"), "Let the compiled part hold some of the GPU's work."),
 )
 
 
@@ -69,8 +71,30 @@ def rows(events: Iterable[e.CudaGraph]) -> list[GraphRow]:
 
 
 def is_wanted(run: Run) -> bool:
-    """Whether there is something to say: the configuration asks for CUDA graphs, or some were made."""
-    return run.config.wants_cudagraphs or any(process.cudagraphs for process in run.processes)
+    """Whether there is something to say: the configuration asks for CUDA graphs, or torch began to make some."""
+    return run.config.wants_cudagraphs or any(process.asked_for_cudagraphs for process in run.processes)
+
+
+def fate(run: Run, process: ProcessStory | None = None) -> str:
+    """What became of CUDA graphs in a few words, in one process, else in the one that tells the run's story.
+
+    Empty while that is open.
+    """
+    story = process or run.story
+    rows = story.cudagraphs if story else []
+    recorded = sum(row.state == "recorded" for row in rows)
+    if recorded:
+        return f"{recorded} recorded"
+    if any(row.state == "skipped" for row in rows):
+        return "skipped"
+    if run.is_on_cpu:
+        return "not on a CPU"
+    if story and story.asked_for_cudagraphs:
+        # a later call may record, and a trace may end before it
+        return "made ready, none recorded"
+    if run.is_trace:
+        return "none in the trace"
+    return "" if run.config.wants_cudagraphs else "not asked for"
 
 
 def sentence(run: Run) -> str:
@@ -89,7 +113,9 @@ def sentence(run: Run) -> str:
         return f"{units.plural(recorded, 'CUDA graph')} recorded: launches are replayed without Python."
     if skipped:
         return f"CUDA graphs were skipped {units.plural(skipped, 'time')}: that code runs as in default."
-    if found:
+    if story and run.is_trace and story.asked_for_cudagraphs:
+        return "CUDA graphs were asked for and made ready, and this trace holds no recording of one."
+    if found or (story and run.is_over and story.asked_for_cudagraphs):
         return "No CUDA graph was recorded."
     if story and (story.has_compiled or run.is_over):
         return "No CUDA graph was recorded, and torch gives no reason."

@@ -6,7 +6,7 @@ import weakref
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from compilescope.domain import units
+from compilescope.domain import cudagraphs, units
 from compilescope.domain.run import COMPILED, EAGER, PhaseRow, ProcessStory, Run, StageRow
 
 _GROUPS = {
@@ -235,15 +235,4 @@ def _detail(name: str, run: Run, story: ProcessStory) -> str:
         return units.plural(hits, "cache hit") if hits else ""
     if name == "Kernels":
         return units.plural(len(story.kernels), "kernel") if story.kernels else ""
-    return _cudagraphs(run, story)
-
-
-def _cudagraphs(run: Run, story: ProcessStory) -> str:
-    recorded = sum(1 for row in story.cudagraphs if row.state == "recorded")
-    if recorded:
-        return f"{recorded} recorded"
-    if any(row.state == "skipped" for row in story.cudagraphs):
-        return "skipped"
-    if run.is_on_cpu:
-        return "not on a CPU"
-    return "" if run.config.wants_cudagraphs else "not asked for"
+    return cudagraphs.fate(run, story)

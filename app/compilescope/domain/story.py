@@ -51,6 +51,7 @@ class ProcessStory:
         # what a live window asks of the lists again and again, which may be long
         self.lookups: Counter[tuple[str, str]] = Counter()
         self.text_kinds: set[str] = set()
+        self.phase_groups: set[str] = set()
         self.first_calls: dict[tuple[str, str], e.FirstCall] = {}
         self.first_uses: list[e.FirstUse] = []
         self.later_first_calls: dict[tuple[int, str], e.FirstCall] = {}
@@ -96,6 +97,11 @@ class ProcessStory:
     def entries_per_call(self) -> float | None:
         """How often a call enters compiled code, where that was counted."""
         return self.entered.entries / self.entered.calls if self.entered and self.entered.calls > 0 else None
+
+    @property
+    def asked_for_cudagraphs(self) -> bool:
+        """Whether torch began to make CUDA graphs, whatever became of them."""
+        return bool(self.cudagraphs) or "cudagraphs" in self.phase_groups
 
     @property
     def break_places(self) -> int:
@@ -220,6 +226,7 @@ class ProcessStory:
             )
             stack.append(row)
             self.phases.append(row)
+            self.phase_groups.add(event.group)
             return
         # events of other threads overlap these, so an end is matched by name and never by position
         for index in range(len(stack) - 1, -1, -1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compilescope.domain import cudagraphs
 from compilescope.domain.measures import Measures
 from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, Run
 
@@ -98,7 +99,7 @@ def _cudagraphs(run: Run) -> dict[str, Any]:
     captured: bool | None = None
     if any(row.state == "recorded" for row in rows):
         captured = True
-    elif skips or (story and story.has_compiled and (not run.config.wants_cudagraphs or run.is_on_cpu)):
+    elif skips or (story and story.has_compiled and (not cudagraphs.is_wanted(run) or run.is_on_cpu)):
         captured = False
     return {"captured": captured, "skips": skips}
 

@@ -124,6 +124,8 @@ def _cudagraphs(run: Run) -> str:
     skipped = any(row.state == "skipped" for row in rows)
     if recorded:
         return "recorded, some skipped" if skipped else "recorded"
+    if run.story and run.story.asked_for_cudagraphs and not skipped:
+        return "none recorded"
     return "skipped" if skipped else "–"
 
 

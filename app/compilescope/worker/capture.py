@@ -20,7 +20,7 @@ from typing import Any
 
 from compilescope.domain import events as e
 from compilescope.domain.trace import Entrance, TraceRecord, TraceTranslator
-from compilescope.worker import python_warnings
+from compilescope.worker import cudagraph_skips, python_warnings
 from compilescope.worker.trace_file import TraceFile, header
 
 _TRACE = "torch.__trace"
@@ -209,6 +209,8 @@ class Capture:
             self.compiles_seen += 1
         elif name.startswith("GraphLowering.run"):
             self._hook_autotune()
+        if "cudagraph_skips" not in self._hooked and cudagraph_skips.listen(self._on_cudagraph_skip):
+            self._hooked.add("cudagraph_skips")
 
     def _hook_autotune(self) -> None:
         """By now Inductor has imported what chooses among kernels."""
@@ -227,6 +229,16 @@ class Capture:
             events = self._translator.feed_message(logger, level, text, at=self._clock())
             self.limits_seen += sum(isinstance(event, e.RecompileLimit) for event in events)
             self._tell(events)
+
+    def _on_cudagraph_skip(self, reason: str) -> None:
+        """Inductor has left a graph without a CUDA graph, and has logged nothing."""
+        if self._paused or os.getpid() != self._pid:
+            return
+        with self._lock, self._guarded():
+            context = getattr(sys.modules.get("torch._guards"), "CompileContext", None)
+            compile_id = context.current_compile_id() if context else None
+            skip = self._translator.feed_cudagraph_skip(reason, str(compile_id) if compile_id else None, self._clock())
+            self._tell(skip)
 
     def _on_callback(self, *arguments: Any) -> None:
         """A compile begins; torch before 2.8 does not say which kind."""

@@ -14,6 +14,8 @@ from compilescope.domain.advice.recompiles import fix
 from compilescope.domain.chrometrace import chrome_trace, write_chrome_trace
 from compilescope.domain.errors import AppError
 from compilescope.domain.guardtree import matches, parse_guards
+from compilescope.domain.pipeline import pipeline
+from compilescope.domain.results import run_json
 from compilescope.domain.run import Run
 from compilescope.domain.shapes import dimensions, sentence
 from compilescope.domain.trace import read_text
@@ -103,6 +105,25 @@ def test_that_recorded_cuda_graphs_are_counted_and_skipped_ones_have_their_reaso
 def test_that_a_mode_without_cuda_graphs_has_nothing_to_say_of_them() -> None:
     assert not cudagraphs.is_wanted(recorded_run("mlp_default"))
     assert cudagraphs.is_wanted(recorded_run("mlp_reduce_overhead", mode="reduce-overhead"))
+
+
+def test_that_a_trace_in_which_torch_made_graphs_ready_is_not_told_as_one_that_never_asked() -> None:
+    run = recorded_run("cudagraph_dynamic_shapes")
+    run.is_trace = True
+
+    assert cudagraphs.is_wanted(run)
+    assert cudagraphs.fate(run) == {step.name: step.detail for step in pipeline(run)}["CUDA graphs"]
+    assert cudagraphs.fate(run) == "made ready, none recorded"
+    assert "asked for" in cudagraphs.sentence(run) and "no recording" in cudagraphs.sentence(run)
+    assert run_json(run)["cudagraphs"] == {"captured": None, "skips": []}
+
+
+def test_that_a_trace_without_cuda_graphs_does_not_say_what_was_asked_for() -> None:
+    run = recorded_run("mlp_default")
+    assert cudagraphs.fate(run) == "not asked for"
+    run.is_trace = True
+
+    assert cudagraphs.fate(run) == "none in the trace"
 
 
 def test_that_each_kind_of_recompile_has_its_remedy(changing: Run) -> None:

@@ -11,6 +11,8 @@ from compilescope.domain.trace.places import function_name, parse_stack
 _LIMIT = re.compile(
     r"torch\._dynamo hit config\.(\w+) \((\d+)\)\s+function: '(.+?)' \((.+):(\d+)\)\s+last reason: (.*?)(?:\n|$)"
 )
+# how torch begins to say why
+SKIP = "skipping cudagraphs due to"
 _SKIPPED = re.compile(r"skipping cudagraphs (?:due to|because|for)\b", re.IGNORECASE)
 _FOUND_FROM = re.compile(r"\.?\s*Found from\s*:?\s*\n?", re.IGNORECASE)
 

@@ -58,6 +58,8 @@ class TraceTranslator:
         self._variants: dict[str, Variants] = {}
         self._limits: set[e.Place] = set()
         self._messages: set[str] = set()
+        # reasons for doing without CUDA graphs that loggers told
+        self._skips: set[str] = set()
         self._records: dict[str, Callable[[TraceRecord], list[e.Event]]] = {
             "str": self._string,
             "dynamo_start": self._start,
@@ -107,18 +109,18 @@ class TraceTranslator:
             return [replace(event, at=at) for event in self._limit(limit.place, limit.limit, limit.reason)]
         if found := messages.parse_cudagraph(text):
             self._messages.add(text)
-            place = found.place
-            return [
-                e.CudaGraph(
-                    at=at,
-                    file=place.file if place else None,
-                    line=place.line if place else None,
-                    function=place.function if place else None,
-                    state=found.state,
-                    reason=found.reason,
-                )
-            ]
+            if found.state == "skipped":
+                self._skips.add(found.reason)
+            return [e.CudaGraph(at=at, state=found.state, reason=found.reason, **_fields(found.place))]
         return []
+
+    def feed_cudagraph_skip(self, reason: str, compile_id: str | None = None, at: float = 0.0) -> list[e.Event]:
+        """A compiled graph that does without a CUDA graph, if no logger has told it."""
+        found = messages.parse_cudagraph(f"{messages.SKIP} {reason}")
+        if found is None or found.reason in self._skips:
+            return []
+        skip = e.CudaGraph(state="skipped", reason=found.reason, **_fields(found.place))
+        return [replace(skip, at=at, compile_id=compile_id)]
 
     def feed_callback(self, trigger: str, compile_id: str | None = None, at: float = 0.0) -> list[e.Event]:
         """The events of a compile callback: only that a CUDA graph is being recorded is news."""
@@ -237,6 +239,8 @@ class TraceTranslator:
             duration_s=metrics.get("entire_frame_compile_time_s"),
             **_fields(frame.place),
         )
+        if skipped := metrics.get("cudagraph_skip_reason"):
+            events += self.feed_cudagraph_skip(str(skipped), record.compile_id)
         return [*events, end]
 
     def _captured(self, frame: Frame, operations: int | None) -> list[e.Event]:
