@@ -90,7 +90,8 @@ def test_that_a_script_which_fails_in_eager_is_the_script_s_fault(worker: Worker
 def test_that_a_failure_of_the_compiler_alone_is_the_compiler_s(worker: Worker) -> None:
     source = (
         HEAD + "import torch._dynamo\n"
-        "@torch._dynamo.register_backend(name='broken')\ndef broken(graph, inputs):\n    raise RuntimeError('no code')\n"
+        "@torch._dynamo.register_backend(name='broken')\n"
+        "def broken(graph, inputs):\n    raise RuntimeError('no code')\n"
         "model = nn.Linear(2, 2)\ninputs = torch.ones(1, 2)\n"
     )
 

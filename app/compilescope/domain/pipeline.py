@@ -169,8 +169,8 @@ def _staged(name: str, stages: tuple[str, ...], run: Run, story: ProcessStory, d
 
 
 def _is_of(step: str, row: StageRow, story: ProcessStory) -> bool:
-    """Eager's first call is the script's where it comes before anything compiles, as in a warm process; after that it is
-    what the compiled model is measured against."""
+    """Eager's first call is the script's where it comes before anything compiles, as in a warm process; after that it
+    is what the compiled model is measured against."""
     if row.name != "eager":
         return True
     compiled_before = any(other.name == "compile" and other.began <= row.began for other in story.stages)

@@ -27,7 +27,8 @@ class Workload:
     `entry`: name as `scan` and the worker list it; None = the script's first.
     `device`: "cpu", "cuda", "cuda:1" …; None = the first CUDA device, or else the CPU.
     `inputs`: sizes chosen by name instead of the script's own, several per name make a shape sweep.
-    `grad_mode`: how inference does without gradients, or that it does with them (enable_grad). `threads`: that torch uses on the CPU; None = its own choice.
+    `grad_mode`: how inference does without gradients, or that it does with them (enable_grad).
+    `threads`: that torch uses on the CPU; None = its own choice.
     """
 
     script: str

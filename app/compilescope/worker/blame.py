@@ -63,7 +63,8 @@ def blamed(error: Exception, attempt: Attempt) -> Exception:
 
 
 def _only_under(recipe: Recipe) -> str:
-    return f"The model fails under {_WORDS[recipe.grad_mode]}, which CompileScope calls it in, so this is no fault of the script."
+    mode = _WORDS[recipe.grad_mode]
+    return f"The model fails under {mode}, which CompileScope calls it in, so this is no fault of the script."
 
 
 def _with(mode: GradMode) -> str:

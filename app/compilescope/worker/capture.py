@@ -226,9 +226,7 @@ class Capture:
         if self._paused or os.getpid() != self._pid:
             return
         with self._lock, self._guarded():
-            events = self._translator.feed_message(logger, level, text, at=self._clock())
-            self.limits_seen += sum(isinstance(event, e.RecompileLimit) for event in events)
-            self._tell(events)
+            self._tell(self._translator.feed_message(logger, level, text, at=self._clock()))
 
     def _on_cudagraph_skip(self, reason: str) -> None:
         """Inductor has left a graph without a CUDA graph, and has logged nothing."""

@@ -1,8 +1,8 @@
 """How often a call enters compiled code: told of calls that nobody times, at no cost to those that are timed.
 
-Dynamo keeps each compiled graph as a global of the function that it was captured from (OutputGraph.install_global_unsafe,
-names `__compiled_fn_…`). Where these are is noted as they are made; for a counted call each is replaced by one that
-counts, and put back afterwards.
+Dynamo keeps each compiled graph as a global of the function that it was captured from, by a name that begins with
+`__compiled_fn` (OutputGraph.install_global_unsafe). Where these are is noted as they are made; for a counted call each
+is replaced by one that counts, and put back afterwards.
 """
 
 from __future__ import annotations

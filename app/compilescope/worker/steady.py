@@ -95,8 +95,8 @@ def restored_each_time(sides: list[Steady]) -> Iterator[Warning]:
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         yield Warning(
             code="state_restored",
-            message=f"A call changes {', '.join(names[:NAMED])}{more}. Before each timed call that is put back, outside "
-            "of the time, so that every call sees what the first one saw.",
+            message=f"A call changes {', '.join(names[:NAMED])}{more}. Before each timed call that is put back, "
+            "outside of the time, so that every call sees what the first one saw.",
             hint="Calls are timed one by one for it, which reads higher than calls back to back.",
         )
 

@@ -45,8 +45,9 @@ class Recipe:
 
     def without_gradients(self) -> contextlib.AbstractContextManager[Any]:
         """The mode that inference runs in; where it needs gradients itself, one that has them."""
-        modes = {"no_grad": torch.no_grad, "enable_grad": torch.enable_grad}
-        return modes.get(self.grad_mode, torch.inference_mode)()
+        if self.grad_mode == "enable_grad":
+            return torch.enable_grad()
+        return torch.no_grad() if self.grad_mode == "no_grad" else torch.inference_mode()
 
     @property
     def autocast_type(self) -> torch.dtype | None:
