@@ -12,7 +12,7 @@ import torch
 
 from compilescope.domain.config import Config
 from compilescope.domain.events import Entered, FirstCall, Warning, WorkloadReady
-from compilescope.domain.workload import Job, Workload
+from compilescope.domain.workload import MEASURED, Job, Workload
 from compilescope.worker import blame, compiling, environment, first_use, memory, noise, provenance, setting, steady
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
@@ -83,9 +83,7 @@ class Bench:
             call = Call(inputs=self._inputs, seed=self._seed)
             first = {name: self._first_call(name, call) for name in self._in_order}
             with self._stage_of("check"):
-                self._checker = Checker(
-                    self._eager, self._compiled, self._pair.make_inputs, seed=self._seed, first=self._first
-                )
+                self._checker = self._new_checker()
                 self._checker.begin(call, first)
                 del call, first  # with what they hold, unless it is wanted for a second look
                 self._checker.run(self._inputs[EAGER])
@@ -143,7 +141,7 @@ class Bench:
             )
         yield from setting.doubts(self._workload, self._job.measurement, self._device)
         yield from setting.own_precision(self._workload, self._pair.eager.model)
-        if self._pair.copies == SHARED:
+        if self._job.task in MEASURED and self._pair.copies == SHARED:
             yield Warning(
                 code="shared_model",
                 message="Eager and compiled share one model: "
@@ -248,6 +246,9 @@ class Bench:
             capture_s=self._capture.end_call() if is_compiled else None,
         )
         return told, output
+
+    def _new_checker(self) -> Checker:
+        return Checker(self._eager, self._compiled, self._pair.make_inputs, seed=self._seed, first=self._first)
 
     # --- warm-up: what each call changes, then until nothing is compiled any more
 
@@ -391,6 +392,10 @@ class Bench:
                             for name, side in self._sides.items()}  # fmt: skip
             for row in self._steady.values():
                 row.call()
+            # what was kept of the models before is theirs; the two that are timed are the ones to compare
+            self._checker = self._new_checker()
+            self._checker.run(self._inputs[EAGER])
+            for row in self._steady.values():
                 row.learn()
             self._warm_up_compiled()
 

@@ -221,6 +221,9 @@ def _same_time(eager: _Trial, plain: _Trial) -> tuple[Interval | None, bool]:
     """The ratio of their times, and whether it may be 1: only what two series deny is denied, so that a busy machine
     gives no false alarm."""
     per_call = max(eager.prepare(), plain.prepare())
+    if per_call >= SLOW_CALL_S:
+        # what some pairs of such calls would tell is not worth the wait
+        return None, True
     clock = clock_for(eager.side.recipe.device, l2_flush=False)
     calls = max(1, math.ceil(BLOCK_S / max(per_call, 1e-6)))
     fewest = FEWEST_PAIRS if per_call < LONG_CALL_S else FEWEST_SLOW

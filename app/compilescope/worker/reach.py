@@ -40,8 +40,9 @@ def is_of_the_compiler(key: object) -> bool:
 
 
 def is_passed_over(key: object) -> bool:
-    """Names of the compiler's, and those that Python itself uses in a module."""
-    return isinstance(key, str) and (is_of_the_compiler(key) or (key.startswith("__") and key.endswith("__")))
+    """Names of the compiler's, and those that Python itself uses in a module: Dynamo leaves its own there too, such as
+    `__builtins_dict__` with a number."""
+    return isinstance(key, str) and (key.startswith("__") or is_of_the_compiler(key))
 
 
 def parts(obj: Any, follows: Callable[[type], bool] | None = None) -> list[tuple[Any, Any]]:
