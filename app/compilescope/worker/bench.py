@@ -255,17 +255,28 @@ class Bench:
     def _warm_up(self) -> None:
         self._steady = {name: Steady(side=side, inputs=side.take(self._inputs[name]), seed=self._seed)
                         for name, side in self._sides.items()}  # fmt: skip
+        self._settle()
         self._learn()
         foreign = memory.all_but(self._eager, self._steady[EAGER].inputs)
         self._emit(steady.peaks(self._steady[EAGER], foreign))
         self._eager.release()
-        if (compiles := self._warm_up_compiled()) > MOST_LATE_COMPILES:
-            self._emit(_recompiling(compiles, reached_limit=self._capture.limits_seen > 0))
+        self._warm_up_compiled()
         self._count_entries()
         # foreign is what was there before the compiled side's first call; what its CUDA graphs keep since is its own
         checked = sum(memory.holding(inputs) for call in self._checker.kept for inputs in call.inputs.values())
         foreign = self._foreign_bytes + memory.holding(self._steady[EAGER].inputs) + checked
         self._emit(steady.peaks(self._steady[COMPILED], foreign))
+
+    def _settle(self) -> None:
+        """Call on with the same inputs, as a program does, until nothing is compiled any more. That is the end of the
+        compile story; both sides then stand where they stood before."""
+        row = Steady(side=self._compiled, inputs=self._compiled.take(self._inputs[COMPILED]), seed=self._seed)
+        before = Before(self._compiled, row.inputs)
+        compiles = self._called_until_quiet(row)
+        with self._paused():
+            before.put_back()
+        if compiles > MOST_LATE_COMPILES:
+            self._emit(_recompiling(compiles, reached_limit=self._capture.limits_seen > 0))
 
     def _learn(self) -> None:
         """What each call changes. After the recompile limit nothing is put back: that would compile again."""
@@ -282,13 +293,17 @@ class Bench:
     def _undos(self) -> dict[str, Any]:
         return {name: row.undo for name, row in self._steady.items() if row.undo is not None}
 
-    def _warm_up_compiled(self) -> int:
-        """Call until two calls in a row, or a slow one, compile nothing; how many of the calls compiled."""
+    def _warm_up_compiled(self) -> None:
+        """The same with what is timed, each call as it will be there; what putting back makes compile is ours."""
         row = self._steady[COMPILED]
+        with self._paused() if row.undo else contextlib.nullcontext():
+            self._called_until_quiet(row)
+
+    def _called_until_quiet(self, row: Steady) -> int:
+        """Call until two calls in a row, or a slow one, compile nothing; how many of the calls compiled."""
         step = row.again()
         quiet = compiles = 0
-        # what putting back makes compile is ours, not the user's
-        with self._paused() if row.undo else contextlib.nullcontext(), self._compiled.ready():
+        with row.side.ready():
             for call in range(MOST_WARM_UPS):
                 seen, began = self._capture.compiles_seen, perf_counter()
                 step()
@@ -299,7 +314,7 @@ class Bench:
                 is_slow = perf_counter() - began > SLOW_CALL_S
                 if quiet and (is_slow or (call + 1 >= FEWEST_WARM_UPS and quiet >= 2)):
                     break
-        self._compiled.synchronize()
+        row.side.synchronize()
         return compiles
 
     def _count_entries(self) -> None:

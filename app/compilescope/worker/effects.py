@@ -107,7 +107,7 @@ def align(eager: Side, compiled: Side, *, numbers: bool = False) -> bool:
     """
     # of one model for both, each side has its own optimizer
     only = ("optimizer",) if eager.model is compiled.model else tuple(eager.roots())
-    mine, theirs = ({name: side.roots()[name] for name in only} for side in (compiled, eager))
+    mine, theirs = ({name: side.roots().get(name) for name in only} for side in (compiled, eager))
     targets = dict(reach.walk(mine, compiled.follows))
     changed = False
     with torch.no_grad() if eager.recipe.training else eager.recipe.without_gradients():
