@@ -131,7 +131,7 @@ def test_that_a_hang_ends_with_its_time_limit(command_line: Any) -> None:
 
     (run,) = json.loads((command_line.folder / "out.json").read_text())["runs"]
     assert found.returncode == 1
-    assert (run["outcome"], run["error"]["stage"]) == ("timed_out", "eager")
+    assert (run["outcome"], run["error"]["stage"]) == ("timed_out", "compile")
     assert "waiting for ever" in found.stderr
 
 

@@ -24,4 +24,4 @@ def test_that_a_calibration_times_two_equal_sides_and_compiles_nothing(worker: W
     assert {row.side for row in told.all(FirstCall)} == {"eager", "compiled"}
     assert told.all(Compile) == []
     stages = [row.name for row in told.all(Stage) if row.state == "end"]
-    assert stages == ["start", "load", "eager", "compile", "check", "warm_up", "measure", "done"]
+    assert stages == ["start", "load", "compile", "eager", "check", "warm_up", "measure", "done"]

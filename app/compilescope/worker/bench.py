@@ -208,7 +208,7 @@ class Bench:
             watch = memory.Watch(side=side, when="first_call", foreign_bytes=foreign)
             try:
                 (told, output), peak = watch.over(lambda: self._timed_call(side, step))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 if name == COMPILED and self._first == COMPILED and self._job.task == "run":
                     raise self._blamed(error, call) from error
                 raise
@@ -218,7 +218,7 @@ class Bench:
         side.release()
         return left
 
-    def _blamed(self, error: Exception, call: Call) -> Exception:
+    def _blamed(self, error: BaseException, call: Call) -> BaseException:
         attempt = blame.Attempt(
             eager=self._eager_side(),
             inputs=call.inputs[EAGER],
@@ -322,7 +322,7 @@ class Bench:
         if self._job.task != "run":
             return
         step = self._steady[COMPILED].again()
-        with self._compiled.ready(), self._entries.counted() as seen:
+        with self._paused(), self._compiled.ready(), self._entries.counted() as seen:
             step()
         self._compiled.synchronize()
         if seen.entered is not None:

@@ -43,7 +43,7 @@ class Attempt:
     paused: Callable[[], contextlib.AbstractContextManager[None]]
 
 
-def blamed(error: Exception, attempt: Attempt) -> Exception:
+def blamed(error: BaseException, attempt: Attempt) -> BaseException:
     """The error to tell instead of the compiled call's, with its stage and hint written to it."""
     eager = attempt.eager
     own = _raised(lambda: _call(eager, eager.recipe, attempt.inputs, attempt.seed))
@@ -72,7 +72,7 @@ def _with(mode: GradMode) -> str:
     return f"{words} (tried): choose that with --grad-mode {mode}, or under Gradients in the window"
 
 
-def _tell(error: Exception, stage: str, hint: str) -> Exception:
+def _tell(error: BaseException, stage: str, hint: str) -> BaseException:
     with contextlib.suppress(AttributeError):  # an exception class of the script's may take no attributes
         setattr(error, STAGE, stage)
         if hint:
@@ -121,9 +121,9 @@ def _call(side: Side, recipe: Recipe, inputs: Inputs, seed: int) -> None:
         side.recipe = before
 
 
-def _raised(work: Callable[[], Any]) -> Exception | None:
+def _raised(work: Callable[[], Any]) -> BaseException | None:
     try:
         work()
-    except Exception as error:  # whatever the script raises is what is looked for
+    except (Exception, SystemExit) as error:  # whatever the script raises is what is looked for
         return error
     return None
