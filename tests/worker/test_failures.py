@@ -135,14 +135,13 @@ def test_that_a_device_that_is_not_there_is_told(worker: Worker, mlp: str) -> No
     assert "cuda:63" in error.message
 
 
-def test_that_a_model_that_fails_in_eager_is_never_compiled(worker: Worker) -> None:
+def test_that_a_model_that_fails_in_eager_too_is_the_script_s_fault(worker: Worker) -> None:
     source = MODEL.format(body="        y = x + 1\n        return y @ torch.ones(3)")
     told = worker.run(worker.script(source), EAGER)
 
     error = told.one(e.Failure).error
     assert error is not None
     assert (error.stage, error.type, error.line) == ("eager", "RuntimeError", 6)
-    assert not told.all(e.Compile)
 
 
 def test_that_inputs_of_a_wrong_kind_are_told(worker: Worker) -> None:
