@@ -22,7 +22,7 @@ from compilescope.domain.trace import read_text, read_trace, translate
 from compilescope.domain.workload import Job, Measurement, Workload
 
 if TYPE_CHECKING:
-    from conftest import Told
+    from conftest import Told, Worker
 
     from compilescope.worker.capture import Capture
 
@@ -349,3 +349,36 @@ def test_that_breaks_in_a_layer_of_torch_stand_at_the_callers_lines_live_and_in_
     assert {Path(event.stack[-1].file).name for event in live} == {"linear.py"}
     read = [event for event in translate(trace) if isinstance(event, e.GraphBreak)]
     assert {(event.compile_id, event.line) for event in read} == {(event.compile_id, event.line) for event in live}
+
+
+STEPPED = """import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.one(x)
+
+def get_inputs():
+    return [torch.randn(4, 8)]
+
+def get_optimizer(parameters):
+    return torch.optim.Adam(parameters)
+"""
+
+
+def test_that_a_whole_step_brings_breaks_along_that_are_not_the_scripts(worker: Worker) -> None:
+    inputs = {"x": ((4, 8), (6, 8))}
+    config = Config(backend="aot_eager", scope="step")
+    told = worker.run(worker.script(STEPPED), config, budget=0.3, phase="training", inputs=inputs)
+
+    assert told.status == 0, told.log
+    breaks = told.all(e.GraphBreak)
+    assert {event.origin for event in breaks} == {"worker", "torch"}
+    assert {Path(event.file or "").name for event in breaks if event.origin == "worker"} == {"training.py"}
+    assert {Path(event.file or "").parent.name for event in breaks if event.origin == "torch"} == {"optim"}
+    own = [event for event in told.all(e.Recompile) if not event.origin]
+    assert [(event.function, event.source, event.actual) for event in own] == [("forward", "x", "6")]

@@ -164,14 +164,19 @@ def _new_breaks(now: Row, before: Row) -> list[str]:
         return []
     return [
         f"new graph break at {_place(row)}: {row.get('reason') or row.get('kind')}"
-        for row in _added(now.get("graph_breaks") or [], before.get("graph_breaks") or [], _break_key)
+        for row in _added(_of_script(now.get("graph_breaks")), _of_script(before.get("graph_breaks")), _break_key)
     ]
+
+
+def _of_script(rows: Sequence[Row] | None) -> list[Row]:
+    """Without what lies in the training step around the model, which older files do not tell apart."""
+    return [row for row in rows or () if not row.get("origin")]
 
 
 def _new_recompiles(now: Row, before: Row) -> list[str]:
     if before.get("outcome") != "finished":
         return []
-    rows, known = now.get("recompiles") or [], before.get("recompiles") or []
+    rows, known = _of_script(now.get("recompiles")), _of_script(before.get("recompiles"))
     found = [
         f"new recompile of {_function(row)}: {row.get('reason') or row.get('guard')}"
         for row in _added(rows, known, _recompile_key)

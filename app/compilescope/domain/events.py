@@ -199,7 +199,10 @@ class Text(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphBreak(Event):
-    """Dynamo left the graph. `kind` and `reason` are the root cause's; `consequences` are what followed from it."""
+    """Dynamo left the graph. `kind` and `reason` are the root cause's; `consequences` are what followed from it.
+
+    `origin`: empty for the script's; worker or torch for one of the training step around the model.
+    """
 
     type: ClassVar[str] = "graph_break"
     file: str | None = None
@@ -216,11 +219,15 @@ class GraphBreak(Event):
     # the branch decides whether a loop goes on: the test of a `while`, or an `if` around a `break`
     ends_loop: bool | None = None
     frame_skipped: bool | None = None
+    origin: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recompile(Event):
-    """A function was compiled again since a guard failed. `source`: argument or attribute; `dimension`: its axis."""
+    """A function was compiled again since a guard failed. `source`: argument or attribute; `dimension`: its axis.
+
+    `origin`: empty for the script's; worker or torch for one of the training step around the model.
+    """
 
     type: ClassVar[str] = "recompile"
     file: str | None = None
@@ -233,6 +240,7 @@ class Recompile(Event):
     expected: str | None = None
     actual: str | None = None
     failed_compile_id: str | None = None
+    origin: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

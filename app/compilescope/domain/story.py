@@ -41,6 +41,9 @@ class ProcessStory:
         self.compiles: dict[str, CompileRow] = {}
         self.graph_breaks: dict[tuple[object, ...], GraphBreakRow] = {}
         self.recompiles: dict[tuple[object, ...], RecompileRow] = {}
+        # those of the training step around the model, where it is compiled too: nobody can mend them in a script
+        self.step_breaks: dict[tuple[object, ...], GraphBreakRow] = {}
+        self.step_recompiles: dict[tuple[object, ...], RecompileRow] = {}
         self.recompile_limits: list[e.RecompileLimit] = []
         self.symbols: list[e.Symbol] = []
         self.cache: list[e.Cache] = []
@@ -76,7 +79,9 @@ class ProcessStory:
             if isinstance(value, (list, dict)):
                 setattr(taken, name, copy.copy(value))
         taken.series = {key: series.snapshot() for key, series in self.series.items()}
-        taken.recompiles = {key: RecompileRow(events=list(row.events)) for key, row in self.recompiles.items()}
+        for name in ("recompiles", "step_recompiles"):
+            rows: dict[tuple[object, ...], RecompileRow] = getattr(self, name)
+            setattr(taken, name, {key: RecompileRow(events=list(row.events)) for key, row in rows.items()})
         return taken
 
     @property
@@ -250,9 +255,10 @@ class ProcessStory:
 
     def _graph_break(self, event: e.GraphBreak) -> None:
         key = (event.id or event.kind, event.file, event.line, event.function)
-        row = self.graph_breaks.get(key)
+        rows = self.step_breaks if event.origin else self.graph_breaks
+        row = rows.get(key)
         if row is None:
-            row = self.graph_breaks[key] = GraphBreakRow(event=event, count=0)
+            row = rows[key] = GraphBreakRow(event=event, count=0)
         row.count += 1
         if event.compile_id:
             row.compile_ids.append(event.compile_id)
@@ -262,9 +268,10 @@ class ProcessStory:
         aspect = _ASPECT.search(event.guard)
         cause = (event.source, event.dimension, aspect and aspect[1]) if event.source else (event.guard,)
         key = (event.file, event.line, event.function, *cause)
-        row = self.recompiles.get(key)
+        rows = self.step_recompiles if event.origin else self.recompiles
+        row = rows.get(key)
         if row is None:
-            self.recompiles[key] = RecompileRow(events=[event])
+            rows[key] = RecompileRow(events=[event])
         else:
             row.events.append(event)
 

@@ -14,8 +14,12 @@ def story_json(run: Run, measures: Measures) -> dict[str, Any]:
     story = run.story
     return {
         "compile": _compile(run, measures),
-        "graph_breaks": [_graph_break(row) for row in story.graph_breaks.values()] if story else [],
-        "recompiles": [_recompile(row) for row in story.recompiles.values()] if story else [],
+        "graph_breaks": [_graph_break(row) for row in (*story.graph_breaks.values(), *story.step_breaks.values())]
+        if story
+        else [],
+        "recompiles": [_recompile(row) for row in (*story.recompiles.values(), *story.step_recompiles.values())]
+        if story
+        else [],
         "recompile_limits": _recompile_limits(story),
         "cache": _cache(run.cold),
         "warm_cache": _cache(run.warm),
@@ -63,13 +67,13 @@ def _phases(process: ProcessStory | None) -> list[dict[str, Any]]:
 
 
 def _graph_break(row: GraphBreakRow) -> dict[str, Any]:
-    names = ("id", "kind", "reason", "explanation", "file", "line", "function", "in_loop", "frame_skipped")
+    names = ("id", "kind", "reason", "explanation", "file", "line", "function", "in_loop", "frame_skipped", "origin")
     found: dict[str, Any] = {name: getattr(row.event, name) for name in names}
     return found | {"hints": list(row.event.hints), "count": row.count}
 
 
 def _recompile(row: RecompileRow) -> dict[str, Any]:
-    names = ("function", "file", "line", "guard", "reason", "source", "dimension", "expected", "actual")
+    names = ("function", "file", "line", "guard", "reason", "source", "dimension", "expected", "actual", "origin")
     found: dict[str, Any] = {name: getattr(row.event, name) for name in names}
     return found | {"count": row.count}
 

@@ -10,7 +10,7 @@ from compilescope.domain.agreement import Agreement
 from compilescope.domain.breakeven import BreakEven, break_even, break_even_text
 from compilescope.domain.faults import fault
 from compilescope.domain.measures import Measures, measure
-from compilescope.domain.run import CompileRow, Run
+from compilescope.domain.run import CompileRow, ProcessStory, Run
 from compilescope.domain.standing import when_text
 from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
 from compilescope.domain.workload import Measurement
@@ -361,9 +361,25 @@ def story_reasons(run: Run) -> list[str]:
         reasons.append(f"{units.plural(recompiles, 'recompile')}.")
     if story.recompile_limits:
         reasons.append("The recompile limit was reached: for other inputs the function runs eager.")
+    if around := step_sentence(story):
+        reasons.append(around)
     if skips:
         reasons.append(f"CUDA graphs were skipped: {skips[0].reason or 'no reason given'}.")
     return reasons
+
+
+def step_sentence(story: ProcessStory) -> str:
+    """What of the training step around the model was left or compiled again; empty where nothing was."""
+    breaks = sum(row.count for row in story.step_breaks.values())
+    recompiles = sum(row.count for row in story.step_recompiles.values())
+    parts = [units.plural(count, name) for count, name in ((breaks, "graph break"), (recompiles, "recompile")) if count]
+    if not parts:
+        return ""
+    verb = "lies" if breaks + recompiles == 1 else "lie"
+    return (
+        f"{' and '.join(parts)} {verb} in the training step around the model, at the backward pass or in torch's "
+        "optimizer: that belongs to compiling a whole step, and nothing in the script can change it."
+    )
 
 
 def _first_line(text: str) -> str:

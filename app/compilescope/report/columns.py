@@ -74,14 +74,22 @@ def speedup(run: JsonRun) -> str:
     return units.speedup(found["value"], (found["high"] - found["low"]) / 2)
 
 
+def of_script(rows: Sequence[Mapping[str, Any]] | None) -> list[Mapping[str, Any]]:
+    """Of graph breaks or recompiles, those of the script."""
+    return [row for row in rows or () if not row.get("origin")]
+
+
 def total(path: str) -> Callable[[JsonRun], str]:
-    """Text of the sum of the counts in a list; unknown where nothing was compiled to the end."""
+    """Text of the sum of the counts in a list; unknown where nothing was compiled to the end.
+
+    What lies in the training step around the model is not counted: it is not the script's.
+    """
 
     def text(run: JsonRun) -> str:
         rows = at(run, path)
         if not rows and at(run, "compile.graphs") is None:
             return "–"
-        return units.count(sum(row["count"] for row in rows or ()))
+        return units.count(sum(row["count"] for row in of_script(rows)))
 
     return text
 

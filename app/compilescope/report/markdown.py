@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from compilescope.domain import units
-from compilescope.report.columns import COLUMNS, at, cache_note, label, subject, told_apart
+from compilescope.report.columns import COLUMNS, at, cache_note, label, of_script, subject, told_apart
 
 _ENVIRONMENT = (
     ("torch", "torch"),
@@ -73,11 +73,11 @@ def _findings(run: Mapping[str, Any]) -> list[str]:
     lines = [f"- {escape(reason)}" for reason in verdict.get("reasons") or ()]
     lines += [
         f"- Graph break{_times(row)} at {_place(row)}: {escape(_one_line(row['reason'] or row['kind']))}"
-        for row in run.get("graph_breaks") or ()
+        for row in of_script(run.get("graph_breaks"))
     ]
     lines += [
         f"- Recompile{_times(row)} at {_place(row)}: {escape(_one_line(row['reason'] or row['guard']))}"
-        for row in run.get("recompiles") or ()
+        for row in of_script(run.get("recompiles"))
     ]
     if not lines:
         return []

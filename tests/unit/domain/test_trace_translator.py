@@ -22,8 +22,8 @@ GRAPH = """class GraphModule(torch.nn.Module):
 class Compiler:
     """Feeds records the way torch writes them for one compile id after the other."""
 
-    def __init__(self, **entrance: Any) -> None:
-        self.translator = TraceTranslator("trace.log")
+    def __init__(self, hidden: tuple[str, ...] = (), **entrance: Any) -> None:
+        self.translator = TraceTranslator("trace.log", hidden=hidden)
         self.translator.entrance = Entrance(**entrance) if entrance else None
         self.events: list[e.Event] = []
         self.id: tuple[int, int] = (0, 0)

@@ -52,7 +52,8 @@ class Cause:
 class Break:
     """What a break's text says. `causes`: root cause first, then what followed from it.
 
-    `library`: torch's own line, where the break is in code of torch. `lines`: of the file that was compiled, those that
+    `library`: torch's own line, where the break is in code of torch. `caller`: the innermost line outside torch, be it
+    hidden or not. `lines`: of the file that was compiled, those that
     what was on the stack came from. `is_omitted`: the compiled function's frame does not stand in the text, and `place`
     is empty. Torch takes frames of one name that follow each other for parts of one function and keeps the innermost:
     of a module's forward that calls the forward of one of torch's layers, it keeps the layer's.
@@ -65,6 +66,7 @@ class Break:
     in_loop: bool
     ends_loop: bool
     library: Place | None = None
+    caller: Place | None = None
     is_omitted: bool = False
     lines: tuple[Place, ...] = ()
 
@@ -139,6 +141,7 @@ def parse_break(text: str, places: Places, above: Collection[Place] | None = Non
         in_loop=at_while or "graph break in loop" in reported or is_in_loop(innermost),
         ends_loop=at_while or ends_loop(innermost),
         library=library,
+        caller=places.caller(frames),
         is_omitted=is_omitted,
         lines=tuple(parse_stack(sources[1])) if (sources := _SOURCES.search(text)) else (),
     )

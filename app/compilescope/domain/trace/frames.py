@@ -30,6 +30,10 @@ class Entrance:
     function: str = "forward"
     arguments: tuple[str, ...] = ()
 
+    @property
+    def place(self) -> e.Place | None:
+        return e.Place(file=self.file, line=self.line, function=self.function) if self.file else None
+
 
 def is_wrapper(place: e.Place) -> bool:
     """Whether a compiled frame is the one that torch puts around a library module."""
@@ -57,7 +61,7 @@ class Frame:
     backward_nodes: dict[str, e.Place] = field(default_factory=dict)
     kernels: list[code.KernelUse] = field(default_factory=list)
 
-    def add_break(self, found: Break, at: float = 0.0) -> None:
+    def add_break(self, found: Break, at: float = 0.0, origin: str = "") -> None:
         """Keep a break until it is known whether the frame goes on; a retry reports the same one again."""
         root, *rest = found.causes
         place = found.place
@@ -88,6 +92,7 @@ class Frame:
             in_loop=found.in_loop or bool(kept and kept.in_loop),
             ends_loop=found.ends_loop or bool(kept and kept.ends_loop),
             frame_skipped=found.frame_skipped or bool(kept and kept.frame_skipped),
+            origin=origin,
         )
 
     def take_breaks(self, *, skipped: bool = False, last: bool = False) -> list[e.GraphBreak]:

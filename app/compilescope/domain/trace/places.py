@@ -44,8 +44,20 @@ class Places:
         file = self.file(value.get("filename")) or "?"
         return Place(file=file, line=value.get("line"), function=function_name(value.get("name")))
 
+    @property
+    def has_hidden(self) -> bool:
+        return bool(self._hidden)
+
+    def is_hidden(self, file: str) -> bool:
+        return file.startswith(self._hidden)
+
     def is_torch(self, file: str) -> bool:
-        return bool(_TORCH.search(file)) or file.startswith(self._hidden)
+        return bool(_TORCH.search(file)) or self.is_hidden(file)
+
+    def caller(self, frames: Sequence[Place]) -> Place | None:
+        """The innermost frame outside torch and the standard library, be it hidden or not."""
+        found = (f for f in reversed(frames) if not _TORCH.search(f.file) and not _STANDARD_LIBRARY.search(f.file))
+        return next(found, None)
 
     def library(self, frames: Sequence[Place]) -> Place | None:
         """Torch's own line, where the innermost frame is in torch."""

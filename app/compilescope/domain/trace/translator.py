@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compilescope.domain import events as e
-from compilescope.domain.trace import caches, code, messages
+from compilescope.domain.trace import caches, code, messages, origins
 from compilescope.domain.trace.breaks import parse_break, parse_error_stack
 from compilescope.domain.trace.frames import Entrance, Frame, is_limit, is_wrapper, outcome
 from compilescope.domain.trace.places import Places, function_name
@@ -184,7 +184,10 @@ class TraceTranslator:
         events += [e.Compile(state="begin", trigger="dynamo", **_fields(frame.place))]
         variants = self._variants.setdefault((record.compile_id or "").rpartition("/")[0], Variants())
         recompile = frame.take_recompile(self._arguments(frame), variants, record.compile_id)
-        return [*events, recompile] if recompile else events
+        if recompile:
+            before = self._frames.get(recompile.failed_compile_id)
+            events.append(origins.owned(recompile, before, self.entrance, self._places))
+        return events
 
     def _resumed(self, record: TraceRecord, frame: Frame, place: e.Place, is_part: bool) -> list[e.Event]:
         """The breaks whose line is known now that what follows them is compiled."""
@@ -270,7 +273,8 @@ class TraceTranslator:
         if own and (place is None or at_caller or self._places.is_torch(place.file)):
             # every frame on the way is torch's: the break belongs to the module that was compiled
             found = replace(found, place=own)
-        frame.add_break(found, record.at)
+        found, origin = origins.told(found, frame, self.entrance, self._places)
+        frame.add_break(found, record.at, origin)
         return self._late_breaks(frame) if frame.has_ended else []
 
     def _late_breaks(self, frame: Frame) -> list[e.Event]:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QSplitter, QStackedLayout,
 from compilescope.domain import units
 from compilescope.domain.breakcost import costs
 from compilescope.domain.run import GraphBreakRow, Run
+from compilescope.domain.verdict import step_sentence
 from compilescope.ui.models.rows import Column, RowsModel
 from compilescope.ui.panels.source_view import SourceView
 from compilescope.ui.panels.table import HEADER_HEIGHT, ROW_HEIGHT, DataTable
@@ -191,6 +192,8 @@ def empty_text(run: Run | None) -> str:
     if run is None or run.story is None:
         return "Graph breaks appear here while the model is compiled."
     if run.story.has_compiled and run.story.graphs:
+        if around := step_sentence(run.story):
+            return f"No graph breaks in the script. {around}"
         return f"No graph breaks: {run.label} was captured in {units.plural(run.story.graphs, 'graph')}."
     if run.story.has_compiled:
         return "No graph breaks, but no graph either: the compiler skipped the model."
