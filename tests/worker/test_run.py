@@ -163,10 +163,12 @@ def test_that_a_whole_step_is_compiled_with_its_loss_and_its_optimizer(worker: W
     told = worker.run(worker.script(mlp), Config(backend="eager", scope="step"), phase="training", budget=0.4)
 
     run = Run("step", config=Config(), workload=Workload(script="m.py")).apply_all(told.events)
-    lines = {Path(row.event.file or "").name for row in run.story.graph_breaks.values()} if run.story else set()
+    lines = {Path(row.event.file or "").name for row in run.story.step_breaks.values()} if run.story else set()
     assert told.status == 0, told.log[-2000:]
     # the break at loss.backward() ends a graph with the loss in it, and the optimizer is a graph of its own
     assert "training.py" in lines
+    # which is no break of the script's
+    assert run.story is not None and not run.story.graph_breaks
     assert {row.function for row in run.processes[0].compiles.values() if row.graphs} >= {"step"}
     assert {row.verdict for row in told.all(e.Numerics)} == {"match"}
 
