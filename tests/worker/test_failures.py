@@ -234,3 +234,22 @@ def test_that_an_error_of_this_program_is_not_blamed_on_the_script() -> None:
 
     assert told.message.startswith("CompileScope failed (AttributeError:")
     assert "report it" in told.hint and "Correct it first" not in told.hint
+
+
+@pytest.mark.parametrize(
+    ("message", "mode"),
+    [
+        ("element 0 of tensors does not require grad and does not have a grad_fn", "enable_grad"),
+        ("Inference tensors cannot be saved for backward. Please do not use them", "no_grad"),
+        ("Guard failed on the same frame it was created. This is a bug", "no_grad"),
+        ("Guard check failed: 0/0: tensor 'x' dispatch key set mismatch. expected", "no_grad"),
+    ],
+)
+@pytest.mark.parametrize("stage", ["eager", "compile"])
+def test_that_gradients_are_named_where_they_are_the_matter_and_the_script_is_not_blamed(
+    message: str, mode: str, stage: str
+) -> None:
+    told = describe(RuntimeError(message), stage, None)
+
+    assert "--grad-mode" in told.hint and mode in told.hint
+    assert "Correct it first" not in told.hint

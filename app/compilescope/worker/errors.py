@@ -23,8 +23,22 @@ _OF_THE_MODEL = re.compile(
 )
 _LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python3)[/\\.]|^<")
 
+_GRAD_MODE = (
+    "Gradients or inference mode are the matter here, and perhaps not the script: inference is called under "
+    "torch.inference_mode() unless --grad-mode (Gradients in the window) says otherwise. Try {mode}."
+)
 # the first pattern found in "Type: message" gives the hint
 _HINTS: tuple[tuple[str, str], ...] = (
+    (
+        r"does not require grad and does not have a grad_fn",
+        _GRAD_MODE.format(mode="--grad-mode enable_grad")
+        + " In training, the loss must come from parameters that require gradients.",
+    ),
+    (r"Inference tensors cannot be saved for backward", _GRAD_MODE.format(mode="--grad-mode no_grad, or enable_grad")),
+    (
+        r"Guard failed on the same frame it was created|dispatch key set mismatch",
+        _GRAD_MODE.format(mode="--grad-mode no_grad"),
+    ),
     (
         r"TypeError: (?:\w+\.)?__init__\(\) missing",
         "Where the model's constructor takes arguments, the script gives them by get_init_inputs().",
