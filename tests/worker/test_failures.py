@@ -236,6 +236,63 @@ def test_that_an_error_of_this_program_is_not_blamed_on_the_script() -> None:
     assert "report it" in told.hint and "Correct it first" not in told.hint
 
 
+CAUGHT = (
+    HEAD
+    + """
+def factor(matrix):
+    for step in range(3):
+        try:
+            return torch.linalg.cholesky(matrix + step * torch.eye(2))
+        except RuntimeError:
+            continue
+    raise RuntimeError("not positive definite")
+
+class Model(nn.Module):
+    def forward(self, x):
+        return factor(x) * 2
+
+def get_inputs():
+    return [torch.tensor([[1.0, 2.0], [2.0, 1.0]])]
+"""
+)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_that_an_error_of_compiled_code_that_runs_is_no_failure_of_the_compiler(worker: Worker, backend: str) -> None:
+    error = failure(worker, CAUGHT, task="run", config=Config(backend=backend))
+
+    assert (error.stage, error.ran, error.type) == ("compile", True, "_LinAlgError")
+    assert error.message.startswith("The compiled code raised this as it ran: linalg.cholesky")
+    assert "torch.linalg.cholesky(matrix" in CAUGHT.splitlines()[(error.line or 0) - 1]
+    assert "the script's own try (line 6 of " in error.hint
+
+
+RAGGED = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+
+    def forward(self, values, offsets):
+        nt = torch.nested.nested_tensor_from_jagged(values, offsets)
+        return nn.functional.layer_norm(nt, [values.shape[-1]], self.weight).values()
+
+def get_inputs():
+    return [torch.randn(20, 8), torch.tensor([0, 6, 11, 14, 20])]
+"""
+)
+
+
+def test_that_an_error_within_the_compiler_is_told_with_the_scripts_line(worker: Worker) -> None:
+    error = failure(worker, RAGGED, task="run")
+
+    assert (error.stage, error.type, error.ran) == ("compile", "IndexError", False)
+    assert "layer_norm" in RAGGED.splitlines()[(error.line or 0) - 1]
+    assert error.hint.startswith("torch itself fails here as it compiles, not the script")
+
+
 @pytest.mark.parametrize(
     ("message", "mode"),
     [

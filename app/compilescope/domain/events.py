@@ -57,7 +57,10 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class RunError:
-    """Why a run did not finish. `type` is the exception's class; `hint` says what to try."""
+    """Why a run did not finish. `type` is the exception's class; `hint` says what to try.
+
+    `ran`: compiled code raised it as it ran, so that nothing failed to compile.
+    """
 
     stage: str
     type: str
@@ -66,6 +69,7 @@ class RunError:
     traceback: str = ""
     file: str | None = None
     line: int | None = None
+    ran: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

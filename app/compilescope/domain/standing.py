@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from compilescope.domain.events import RunError
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import is_settled
@@ -87,13 +88,18 @@ def ending(run: Run) -> str:
     if run.outcome == "stopped" and not run.processes and run.error is None:
         return "not run"
     word = _OUTCOMES.get(run.outcome or "", "ended")
-    when = when_text(run.error.stage) if run.error and run.outcome != "stopped" else ""
+    when = when_failed(run.error) if run.error and run.outcome != "stopped" else ""
     return f"{word} {when}".rstrip()
 
 
 def when_text(stage: str | None) -> str:
     """A stage as part of a sentence: "while compiling"; empty where it has no name."""
     return _WHEN.get(stage or "", "")
+
+
+def when_failed(error: RunError) -> str:
+    """The same of an error; one of compiled code that ran is none of the compiler."""
+    return "while compiled code ran" if error.ran else when_text(error.stage)
 
 
 def tone(run: Run, verdict: Verdict | None) -> str:

@@ -11,7 +11,7 @@ from compilescope.domain.breakeven import BreakEven, break_even, break_even_text
 from compilescope.domain.faults import fault
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import CompileRow, ProcessStory, Run
-from compilescope.domain.standing import when_text
+from compilescope.domain.standing import when_failed, when_text
 from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
 from compilescope.domain.workload import Measurement
 
@@ -177,17 +177,16 @@ def _failure_reasons(run: Run) -> tuple[str, ...]:
     reasons = []
     if error is not None:
         where = f" ({error.file}:{error.line})" if error.file and error.line else ""
-        reasons.append(f"It ended {_when(run, error.stage)}".rstrip() + f"{where}: {_first_line(error.message)}")
+        reasons.append(f"It ended {_when(run, when_failed(error))}".rstrip() + f"{where}: {_first_line(error.message)}")
         if error.hint:
             reasons.append(error.hint)
     elif run.current_stage is not None:
-        reasons.append(f"It ended {_when(run, run.current_stage.name) or 'before its first stage'}.")
+        reasons.append(f"It ended {_when(run, when_text(run.current_stage.name)) or 'before its first stage'}.")
     return tuple(reasons)
 
 
-def _when(run: Run, stage: str | None) -> str:
+def _when(run: Run, text: str) -> str:
     """When a run ended: "while compiling", with the start where it was the second one."""
-    text = when_text(stage)
     return f"{text} in the warm start" if text and len(run.processes) > 1 else text
 
 

@@ -13,7 +13,7 @@ from compilescope.domain.estimate import rough, total_s
 from compilescope.domain.events import RunError
 from compilescope.domain.matrix import Row
 from compilescope.domain.run import Run
-from compilescope.domain.standing import progress, when_text
+from compilescope.domain.standing import progress, when_failed
 from compilescope.ui.findings import Findings
 from compilescope.ui.state import AppState
 
@@ -184,7 +184,7 @@ def fault(error: RunError) -> str:
         return f"The model fails in eager already{where}, before anything is compiled."
     if error.stage == "load":
         return f"The script could not be loaded{where}."
-    when = when_text(error.stage)
+    when = when_failed(error)
     return f"It ended {when}{where}." if when else ""
 
 

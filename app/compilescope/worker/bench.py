@@ -209,6 +209,7 @@ class Bench:
             try:
                 (told, output), peak = watch.over(lambda: self._timed_call(side, step))
             except (Exception, SystemExit) as error:
+                self._capture.note_lines(error)
                 if name == COMPILED and self._first == COMPILED and self._job.task == "run":
                     raise self._blamed(error, call) from error
                 raise

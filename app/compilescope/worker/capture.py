@@ -20,7 +20,7 @@ from typing import Any
 
 from compilescope.domain import events as e
 from compilescope.domain.trace import Entrance, TraceRecord, TraceTranslator
-from compilescope.worker import cudagraph_skips, python_warnings
+from compilescope.worker import cudagraph_skips, graph_lines, python_warnings
 from compilescope.worker.trace_file import TraceFile, header
 
 _TRACE = "torch.__trace"
@@ -99,6 +99,11 @@ class Capture:
                 self._file.flush()
         own, logged = self._before
         return max(self._own_s - own, self._logging_s - logged)
+
+    def note_lines(self, error: BaseException) -> None:
+        """Keep with an error of compiled code what it takes to find the script's line."""
+        with self._lock, self._guarded():
+            graph_lines.note(error, self._translator.nodes)
 
     def pause(self) -> None:
         """What compiles from now on is no part of the story."""

@@ -11,6 +11,7 @@ from types import TracebackType
 
 from compilescope.domain.errors import AppError
 from compilescope.domain.events import RunError
+from compilescope.worker.graph_lines import Origin, caught_by, origin_of
 
 LONGEST_MESSAGE = 2000
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
@@ -142,15 +143,36 @@ def describe(error: BaseException, stage: str, script: str | None) -> RunError:
             hint="Please report it, with the log.",
             traceback=_traceback(error),
         )
-    file, line = _place(error, script)
+    origin = origin_of(error) if stage == "compile" and not _told_places(error) else None
+    ran = origin is not None and origin.ran
+    file, line = _place(error, script, origin.lines if origin else ())
+    message = "The script raised KeyboardInterrupt." if isinstance(error, KeyboardInterrupt) else _message(error)
     return RunError(
         stage=stage,
         type=type(error).__name__,
-        message="The script raised KeyboardInterrupt." if isinstance(error, KeyboardInterrupt) else _message(error),
-        hint=_hint(error, stage) or _STAGE_HINTS.get(stage, ""),
+        message=f"The compiled code raised this as it ran: {message}" if ran else message,
+        hint=_hint(error, stage) or (_origin_hint(origin) if origin else "") or _STAGE_HINTS.get(stage, ""),
         traceback=_traceback(error),
         file=file,
         line=line,
+        ran=ran,
+    )
+
+
+def _origin_hint(origin: Origin) -> str:
+    """What an error of the compiler or of its code means for the script."""
+    if not origin.ran:
+        return (
+            "torch itself fails here as it compiles, not the script: the model runs without torch.compile. Exclude "
+            "the code at this line with torch.compiler.disable, or try another version of torch."
+        )
+    caught = caught_by(origin.lines)
+    if caught is None:
+        return "Eager does not raise it for the same inputs: compare what the compiled code gets here with eager."
+    return (
+        f"Eager catches this error in the script's own try (line {caught[1]} of {Path(caught[0]).name}); the compiled "
+        "graph raises it outside of that. Keep that try out of the graph with torch.compiler.disable, or ask for the "
+        "operation's status instead of its exception."
     )
 
 
@@ -240,11 +262,13 @@ def _traceback(error: BaseException) -> str:
         return f"{type(error).__name__} (its traceback cannot be shown: {type(failure).__name__})"
 
 
-def _place(error: BaseException, script: str | None) -> tuple[str | None, int | None]:
+def _place(
+    error: BaseException, script: str | None, compiled: tuple[tuple[str, int], ...] = ()
+) -> tuple[str | None, int | None]:
     """The innermost line of the script's own folder, else the innermost outside libraries and this program."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, error.lineno
-    places = [*_frames(error.__traceback__), *_told_places(error)]
+    places = [*_frames(error.__traceback__), *_told_places(error), *compiled]
     home = str(Path(script).resolve().parent) + os.sep if script else None
     own = [place for place in places if home and str(Path(place[0]).resolve()).startswith(home)]
     own = [place for place in own if not _is_foreign(place[0])]

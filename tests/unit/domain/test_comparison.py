@@ -55,6 +55,13 @@ def test_that_zero_graphs_are_not_compiled_whatever_the_time(make_run: RunMaker)
     assert kind(make_run(graphs=0, speedup=1.2)) == "not_compiled"
 
 
+def test_that_an_error_of_compiled_code_that_ran_is_no_failure_to_compile(make_run: RunMaker):
+    error = e.RunError(stage="compile", type="_LinAlgError", message="The compiled code raised this", ran=True)
+    found = judge(make_run(ended=e.Ended(outcome="failed", error=error), starts=("cold",)))
+
+    assert found is not None and found.reasons[0].startswith("It ended while compiled code ran: ")
+
+
 def test_that_a_hidden_failure_of_the_compiler_is_told_as_not_compiled(make_run: RunMaker):
     reason = "IndexError: list index out of range (hidden by torch._dynamo.config.suppress_errors)"
     failed = e.Compile(compile_id="0/0", state="failed", function="forward", reason=reason)

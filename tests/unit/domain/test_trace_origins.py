@@ -122,6 +122,7 @@ def test_that_a_break_in_a_layer_that_is_compiled_by_itself_stays_the_scripts() 
         ("0/0: tensor 'output' size mismatch at index 0. expected 4, actual 6", ("worker", STEP, "output")),
         ("0/0: self.n == 1  # self.n += 1  # user/model.py:9 in forward", ("", MODEL, "self.n")),
         ("0/0: scale == 2  # loss.backward()  # worker/training.py:44 in step", ("worker", STEP, "scale")),
+        ("0/0: scale == 2  # loss.backward()  # pp/worker/training.py:44 in step", ("worker", STEP, "scale")),
     ],
 )
 def test_that_a_recompile_of_the_step_is_the_scripts_where_its_inputs_or_its_model_change(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from compilescope.domain.events import Place
@@ -87,5 +88,7 @@ def parse_stack(text: str) -> list[Place]:
 
 def resolve(shortened: str, candidates: Iterable[str | None]) -> str:
     """A full path for one of which torch printed only the last parts."""
-    end = "/" + shortened.lstrip("./")
-    return next((path for path in candidates if path and ("/" + path).endswith(end)), shortened)
+    # it may begin amid a folder's name
+    end = shortened.lstrip("./")
+    name = end.rpartition("/")[2]
+    return next((path for path in candidates if path and path.endswith(end) and PurePath(path).name == name), shortened)

@@ -79,6 +79,11 @@ class TraceTranslator:
             "inductor_provenance_tracking_kernel_stack_traces": self._kernel_places,
         }
 
+    @property
+    def nodes(self) -> dict[str, e.Place]:
+        """The lines that the nodes of captured graphs stand for, by name; the newest graph's count."""
+        return {name: place for frame in self._frames.values() for name, place in frame.nodes.items()}
+
     def feed(self, record: TraceRecord) -> list[e.Event]:
         """The events of one record, in order."""
         name = record.kind
