@@ -167,7 +167,9 @@ def test_that_every_size_of_a_sweep_is_compared(worker: Worker) -> None:
 
 def test_that_training_with_one_model_for_both_sides_is_compared_from_one_state(worker: Worker) -> None:
     lock = PLAIN.replace("self.one = ", "import threading\n        self.lock = threading.Lock()\n        self.one = ")
-    script = worker.script(lock + "\nmodel = Model()\n")
+    # what the whole process holds, a second load finds too
+    once = "import sys\nassert not sys.__dict__.setdefault('made', [])\nsys.made.append(1)\n"
+    script = worker.script(lock + once + "\nmodel = Model()\n")
 
     told = worker.run(script, Config(backend="aot_eager"), budget=0.2, phase="training", entry="model")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from compilescope.domain import events as e
 from compilescope.domain.story_rows import CompileRow, GraphBreakRow, PhaseRow, RecompileRow, Series, StageRow
@@ -86,12 +87,17 @@ class ProcessStory:
 
     @property
     def graphs(self) -> int:
-        """Captured graphs that hold at least one operation; those of a compile that failed never run."""
-        return sum(row.graphs for row in self.compiles.values() if row.state != "failed")
+        """Captured graphs that hold at least one operation. Where the process went on after a compile that failed, as
+        suppress_errors makes it do, the graphs of that one never run."""
+        return sum(row.graphs for row in self._captured)
 
     @property
     def ops(self) -> int:
-        return sum(row.ops for row in self.compiles.values() if row.state != "failed")
+        return sum(row.ops for row in self._captured)
+
+    @property
+    def _captured(self) -> Iterator[CompileRow]:
+        return (row for row in self.compiles.values() if row.state != "failed" or self.failure is not None)
 
     @property
     def failed_compiles(self) -> list[CompileRow]:

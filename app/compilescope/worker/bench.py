@@ -47,7 +47,7 @@ class Bench:
     is the other way round.
     """
 
-    def __init__(self, job: Job, channel: Channel, stage_of: StageOf) -> None:
+    def __init__(self, job: Job, channel: Channel, stage_of: StageOf, is_interrupted: Callable[[], bool]) -> None:
         if job.workload is None:
             raise WorkerError("The job names no script.")
         self._job = job
@@ -56,6 +56,7 @@ class Bench:
         self._seed = job.measurement.seed
         self._emit = channel.emit
         self._stage_of = stage_of
+        self._is_interrupted = is_interrupted
         self._capture = Capture(channel.emit, channel.clock, job.trace)
         self._entries = Entries()
         self._device = setting.choose_device(self._workload.device)
@@ -208,7 +209,9 @@ class Bench:
             watch = memory.Watch(side=side, when="first_call", foreign_bytes=foreign)
             try:
                 (told, output), peak = watch.over(lambda: self._timed_call(side, step))
-            except (Exception, SystemExit) as error:
+            except BaseException as error:  # an exit or an interrupt of the script's own too
+                if self._is_interrupted():
+                    raise
                 self._capture.note_lines(error)
                 if name == COMPILED and self._first == COMPILED and self._job.task == "run":
                     raise self._blamed(error, call) from error
@@ -227,6 +230,7 @@ class Bench:
             compiled_in=self._compiled_side,
             compiled_inputs=call.inputs[COMPILED],
             paused=self._paused,
+            is_interrupted=self._is_interrupted,
         )
         return blame.blamed(error, attempt)
 

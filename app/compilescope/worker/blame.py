@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from compilescope.domain.workload import GradMode
@@ -41,12 +42,23 @@ class Attempt:
     compiled_in: Callable[[Recipe], Side]
     compiled_inputs: Inputs
     paused: Callable[[], contextlib.AbstractContextManager[None]]
+    is_interrupted: Callable[[], bool]
+
+    def raised(self, work: Callable[[], Any]) -> BaseException | None:
+        """What the work raises, whatever that is, unless the user stops it."""
+        try:
+            work()
+        except BaseException as error:
+            if self.is_interrupted():
+                raise
+            return error
+        return None
 
 
 def blamed(error: BaseException, attempt: Attempt) -> BaseException:
     """The error to tell instead of the compiled call's, with its stage and hint written to it."""
     eager = attempt.eager
-    own = _raised(lambda: _call(eager, eager.recipe, attempt.inputs, attempt.seed))
+    own = attempt.raised(lambda: _call(eager, eager.recipe, attempt.inputs, attempt.seed))
     if own is None:
         mode = next(_modes_in_which_it_compiles(attempt), None)
         if mode is not None:
@@ -83,7 +95,7 @@ def _tell(error: BaseException, stage: str, hint: str) -> BaseException:
 def _modes_in_which_it_runs(attempt: Attempt) -> Iterator[GradMode]:
     eager = attempt.eager
     for recipe in _milder(eager.recipe):
-        if _raised(lambda recipe=recipe: _call(eager, recipe, attempt.inputs, attempt.seed)) is None:  # type: ignore[misc]
+        if attempt.raised(partial(_call, eager, recipe, attempt.inputs, attempt.seed)) is None:
             yield recipe.grad_mode
 
 
@@ -94,7 +106,7 @@ def _modes_in_which_it_compiles(attempt: Attempt) -> Iterator[GradMode]:
         torch._dynamo.reset()
         with attempt.paused():
             side = attempt.compiled_in(recipe)
-            if _raised(lambda side=side: _call(side, side.recipe, attempt.compiled_inputs, attempt.seed)) is None:  # type: ignore[misc]
+            if attempt.raised(partial(_call, side, recipe, attempt.compiled_inputs, attempt.seed)) is None:
                 yield recipe.grad_mode
 
 
@@ -119,11 +131,3 @@ def _call(side: Side, recipe: Recipe, inputs: Inputs, seed: int) -> None:
             state.put_back()
     finally:
         side.recipe = before
-
-
-def _raised(work: Callable[[], Any]) -> BaseException | None:
-    try:
-        work()
-    except (Exception, SystemExit) as error:  # whatever the script raises is what is looked for
-        return error
-    return None

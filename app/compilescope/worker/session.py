@@ -89,7 +89,7 @@ class Session:
         # torch is imported only now
         from compilescope.worker.bench import Bench
 
-        return Bench(self.job, self.channel, self.stage_of)
+        return Bench(self.job, self.channel, self.stage_of, lambda: self._is_interrupted)
 
     def _hello(self) -> None:
         version = environment.torch_version()

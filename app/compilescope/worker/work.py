@@ -24,6 +24,7 @@ _NAMES = {
     torch.bfloat16: "bf16",
     torch.float16: "fp16",
 }
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _FIRST_WITH_TF32 = 8
 # these read a part of what they are given, and nobody knows which
 PARTIAL = ("embedding", "index", "gather", "scatter", "select", "slice", "unfold", "masked", "take", "narrow", "split")
@@ -55,7 +56,7 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._known.get(key) or self._known.get((name, shapes[:-1])) or Work()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if types:
+        if any(kind not in _PLAIN for kind in types):
             # a tensor class with operators of its own, which come here again on the plain tensors inside it
             return NotImplemented
         kwargs = kwargs or {}
