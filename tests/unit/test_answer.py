@@ -35,4 +35,4 @@ def test_that_leaving_it_eager_is_a_full_answer() -> None:
 def test_that_a_failure_in_eager_is_laid_at_the_scripts_door() -> None:
     error = RunError(stage="eager", type="RuntimeError", message="shapes", file="/x/model.py", line=12)
 
-    assert fault(error) == "The model fails in eager already (model.py:12), before anything is compiled."
+    assert fault(error) == "The model fails in eager too (model.py:12), without torch.compile."

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from compilescope.domain.events import Numerics
 from compilescope.domain.run import Run
 
+WORST_FIRST = ("differ", "nondeterministic", "not_checked", "match")
 # each backend adds one stage of the compiler to the one before it
 _STAGES = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 
@@ -31,7 +32,7 @@ def agreement(run: Run) -> Agreement:
     """
     rows = [row for p in run.processes for row in p.numerics]
     own = [row for row in rows if row.backend in (None, run.config.backend)]
-    for verdict in ("differ", "nondeterministic", "not_checked", "match"):
+    for verdict in WORST_FIRST:
         matching = [row for row in own if row.verdict == verdict]
         if not matching:
             continue
@@ -46,6 +47,13 @@ def agreement(run: Run) -> Agreement:
             detail=f"{_size(run, worst.shape)}{worst.detail}",
         )
     return Agreement()
+
+
+def verdict_at(run: Run, shape: int) -> str | None:
+    """The worst verdict on one size of a sweep, 0 being the first; None where no result of it was compared."""
+    rows = [row for p in run.processes for row in p.numerics if row.backend in (None, run.config.backend)]
+    found = {row.verdict for row in rows if (row.shape or 0) == shape}
+    return next((verdict for verdict in WORST_FIRST if verdict in found), None)
 
 
 def _size(run: Run, shape: int | None) -> str:

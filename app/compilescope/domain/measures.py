@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from compilescope.domain import statistics
-from compilescope.domain.agreement import Agreement, agreement
+from compilescope.domain.agreement import Agreement, agreement, verdict_at
 from compilescope.domain.faults import fault
 from compilescope.domain.firstcall import first_use_s
 from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
@@ -38,7 +38,8 @@ class Summary:
 @dataclass(frozen=True, kw_only=True)
 class ShapeMeasures:
     """One size of a shape sweep. `inputs`: sizes chosen by name; `first_call_s`: of the compiled side, in the process
-    that tells the compile story; `recompiles`: what this size made compile again."""
+    that tells the compile story; `recompiles`: what this size made compile again; `numerics`: match, differ,
+    nondeterministic, not_checked."""
 
     shape: int
     inputs: Mapping[str, Sequence[int]]
@@ -47,6 +48,7 @@ class ShapeMeasures:
     eager: Summary | None
     compiled: Summary | None
     speedup: Interval | None
+    numerics: str | None = None
 
     @property
     def label(self) -> str:
@@ -309,6 +311,7 @@ def _shapes(run: Run) -> tuple[ShapeMeasures, ...]:
             eager=_summary(run.processes, EAGER, shape=shape),
             compiled=_summary(run.processes, COMPILED, shape=shape),
             speedup=_speedup(run, [pairs_of(process, shape) for process in run.processes]),
+            numerics=verdict_at(run, shape),
         )
         for shape in shapes
     )

@@ -215,6 +215,7 @@ def _shape(row: ShapeMeasures) -> dict[str, Any]:
         "compiled_ms": _ms(row.compiled.median if row.compiled else None),
         "speedup": _interval(row.speedup),
         "recompiles": row.recompiles,
+        "numerics": row.numerics,
     }
 
 

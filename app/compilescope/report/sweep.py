@@ -32,6 +32,7 @@ def sweep_blocks(run: Run) -> Iterator[Block]:
             Column(title="Speedup", unit="×"),
             Column(title="95 % interval", unit="×"),
             Column(title="Recompiles"),
+            Column(title="Results", align="left"),
         ),
         rows=[
             (
@@ -41,6 +42,7 @@ def sweep_blocks(run: Run) -> Iterator[Block]:
                 Cell(text=times[len(rows) + i]),
                 *_speedup(row),
                 Cell(text=units.count(row.recompiles), tone="warn" if row.recompiles else "plain"),
+                Cell(text=(row.numerics or "–").replace("_", " "), tone="bad" if row.numerics == "differ" else "plain"),
             )
             for i, row in enumerate(rows)
         ],

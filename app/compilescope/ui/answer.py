@@ -129,11 +129,12 @@ def _so_far(runs: Sequence[Run], findings: Findings) -> str:
 
 def _not_compiled(runs: Sequence[Run]) -> str:
     """The finding that must not be overlooked, as soon as it is certain."""
-    names = [run.label for run in runs if run.story and run.story.has_compiled and run.story.graphs == 0]
-    if not names:
-        return ""
-    verb = "runs" if len(names) == 1 else "run"
-    return f"Not compiled: {', '.join(names)} captured no graph and {verb} eager"
+    stories = [(run.label, run.story) for run in runs if run.story and run.story.has_compiled]
+    if bare := [name for name, story in stories if story.graphs == 0]:
+        return f"Not compiled: {', '.join(bare)} captured no graph and {'runs' if len(bare) == 1 else 'run'} eager"
+    if unused := [name for name, story in stories if story.entries_per_call == 0]:
+        return f"Not compiled: {', '.join(unused)} captured graphs that no call enters"
+    return ""
 
 
 def _conclusion(runs: Sequence[Run], findings: Findings) -> Answer:
@@ -181,7 +182,7 @@ def fault(error: RunError) -> str:
     """Whose fault an error is, where the stage tells."""
     where = f" ({Path(error.file).name}:{error.line})" if error.file and error.line else ""
     if error.stage == "eager":
-        return f"The model fails in eager already{where}, before anything is compiled."
+        return f"The model fails in eager too{where}, without torch.compile."
     if error.stage == "load":
         return f"The script could not be loaded{where}."
     when = when_failed(error)
