@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,28 +10,32 @@ from pathlib import Path
 import pytest
 
 APP = Path(__file__).parents[2] / "app"
-# compiles a model, calls it twice, and counts a third call
+# for each case compiles a model, calls it twice, and counts a third and a fourth call
 PROGRAM = """
-import sys
-sys.path.insert(0, {app!r})
+import json, sys
+sys.path.insert(0, sys.argv[1])
 import torch, torch._dynamo
 from torch import nn
 from compilescope.worker.entered import Entries
 
-{model}
-
-entries = Entries()
-entries.install()
-torch._dynamo.config.suppress_errors = {suppress}
-model = torch.compile(Model(), backend={backend!r})
-x = torch.ones(2, 4)
-with torch.no_grad():
-    model(x), model(x)
-    with entries.counted() as seen:
-        model(x)
-    with entries.counted() as again:
-        model(x)
-print("ENTERED", seen.entered, again.entered)
+told = {}
+for name, model, backend, suppress in json.load(sys.stdin):
+    torch._dynamo.reset()
+    torch._dynamo.config.suppress_errors = suppress
+    space = {"torch": torch, "nn": nn}
+    exec(model, space)
+    entries = Entries()
+    entries.install()
+    compiled = torch.compile(space["Model"](), backend=backend)
+    x = torch.ones(2, 4)
+    with torch.no_grad():
+        compiled(x), compiled(x)
+        with entries.counted() as seen:
+            compiled(x)
+        with entries.counted() as again:
+            compiled(x)
+    told[name] = [seen.entered, again.entered]
+json.dump(told, sys.stdout)
 """
 PLAIN = "class Model(nn.Linear):\n    def __init__(self):\n        super().__init__(4, 4)"
 LOOP = """
@@ -46,7 +51,7 @@ BREAK = """
 class Model(nn.Module):
     def forward(self, x):
         x = x + 1
-        print("between")
+        torch._dynamo.graph_break()
         return x * 2
 """
 NOTHING = """
@@ -66,30 +71,31 @@ def fails(graph, inputs):
 )
 
 
-def entered(model: str, backend: str = "eager", *, suppress: bool = False) -> str:
-    program = PROGRAM.format(app=str(APP), model=model, backend=backend, suppress=suppress)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return next(line for line in done.stdout.splitlines() if line.startswith("ENTERED"))
-
-
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_that_a_plain_model_enters_its_graph_once_a_call(backend: str) -> None:
-    assert entered(PLAIN, backend) == "ENTERED 1 1"
-
-
-def test_that_a_graph_break_makes_two_entries() -> None:
-    assert entered(BREAK) == "ENTERED 2 2"
-
-
-def test_that_a_loop_over_a_tensor_enters_in_each_round() -> None:
+# name: model, backend, whether errors are suppressed, entries a call
+CASES = {
+    "a plain model": (PLAIN, "eager", False, 1),
+    "a plain model by aot_eager": (PLAIN, "aot_eager", False, 1),
+    "a graph break": (BREAK, "eager", False, 2),
     # as a backend counts that wraps its graphs: ten rounds, and the last question
-    assert entered(LOOP) == "ENTERED 11 11"
+    "a loop over a tensor": (LOOP, "eager", False, 11),
+    "nothing is compiled": (NOTHING, "eager", False, 0),
+    "a failed compilation whose error is suppressed": (FAILS, "fails", True, 0),
+}
 
 
-def test_that_what_is_never_compiled_is_entered_never() -> None:
-    assert entered(NOTHING) == "ENTERED 0 0"
+@pytest.fixture(scope="module")
+def told() -> dict[str, list[int | None]]:
+    order = json.dumps([[name, model, backend, suppress] for name, (model, backend, suppress, _) in CASES.items()])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(APP)], input=order, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, list[int | None]] = json.loads(done.stdout)
+    return found
 
 
-def test_that_a_failed_compilation_whose_error_is_suppressed_is_entered_never() -> None:
-    assert entered(FAILS, "fails", suppress=True) == "ENTERED 0 0"
+@pytest.mark.parametrize("case", CASES)
+def test_that_entries_into_compiled_code_are_counted_the_same_each_time(
+    case: str, told: dict[str, list[int | None]]
+) -> None:
+    assert told[case] == [CASES[case][3]] * 2

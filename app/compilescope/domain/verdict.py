@@ -246,7 +246,7 @@ def _apart_text(numbers: Agreement) -> str:
     """What differs, by how much, and where the compiler begins to be wrong."""
     stage = f"; the first backend that differs is {numbers.backend}" if numbers.backend else ""
     error = "" if numbers.max_abs_error is None else f" by up to {numbers.max_abs_error:.3g}"
-    verb = "differs" if numbers.subject == "loss" else "differ"
+    verb = "differs" if numbers.subject in ("loss", "state", "update") else "differ"
     return f"{numbers.subject} {verb} from eager{error}{stage}"
 
 

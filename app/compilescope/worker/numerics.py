@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from compilescope.worker.inputs import leaves
+from compilescope.worker.reach import inner_tensors
 
 PIECE = 1 << 22
 # as torch.testing.assert_close: relative, absolute
@@ -150,7 +151,17 @@ def parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """
     for where, leaf in leaves(value, path):
         inside = list(itertools.islice(_tensors_in(leaf, where, DEPTH, set()), MOST_PARTS))
-        yield from inside or [(where, _as_tensor(leaf))]
+        for place, part in inside or [(where, _as_tensor(leaf))]:
+            yield from _plain_parts(place, part)
+
+
+def _plain_parts(path: str, part: Any) -> Iterator[tuple[str, Any]]:
+    """Of a tensor that keeps its values in others (jagged, distributed) those others: some refuse all arithmetic."""
+    inside = inner_tensors(part) if isinstance(part, torch.Tensor) else [part]
+    if len(inside) == 1 and inside[0] is part:
+        yield path, part
+    else:
+        yield from ((f"{path}.{index}", tensor) for index, tensor in enumerate(inside))
 
 
 def _tensors_in(value: Any, path: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
