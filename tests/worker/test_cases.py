@@ -1,4 +1,5 @@
-"""What people really have: scripts after public reports, each with the graphs, breaks and recompiles it must show.
+"""What people really have: scripts after public reports, each with the graphs, breaks and recompiles it must show, and
+where it matters the verdict on its results, how often a call enters compiled code, and what the hint must say.
 
 The counts are torch 2.13's on a CPU. Where the backend changes nothing of them, a faster one than Inductor is taken.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from compilescope.domain import events as e
+from compilescope.domain.agreement import WORST_FIRST
 from compilescope.domain.config import Config
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.domain.workload import Workload
@@ -103,6 +105,12 @@ def recompiles(story: ProcessStory) -> list[list[Any]]:
     return [[event.source, event.dimension, event.expected] for event in sorted(events, key=lambda event: event.at)]
 
 
+def worst_verdict(story: ProcessStory, case: dict[str, Any]) -> str | None:
+    backend = case.get("options", {}).get("backend", "inductor")
+    found = {row.verdict for row in story.numerics if row.backend == backend}
+    return next((verdict for verdict in WORST_FIRST if verdict in found), None)
+
+
 @pytest.mark.parametrize("case", EXPECTED, ids=label)
 def test_that_a_case_shows_its_graphs_breaks_and_recompiles(case: dict[str, Any], pool: Pool, worker: Worker) -> None:
     story = fold(case, pool.events(case, worker))
@@ -135,3 +143,9 @@ def test_that_a_case_shows_its_graphs_breaks_and_recompiles(case: dict[str, Any]
         "limits": ["forward"] if case.get("limit") else [],
         "error": case.get("error"),
     }
+    assert case.get("hint", "") in (error.hint if error else "")
+    if "numerics" in case:
+        assert worst_verdict(story, case) == case["numerics"]
+    if "entries" in case:
+        assert story.entries_per_call == case["entries"]
+    assert {row.code for row in story.warnings} >= set(case.get("warnings", []))

@@ -70,7 +70,7 @@ def blamed(error: BaseException, attempt: Attempt) -> BaseException:
     return _tell(
         own,
         "eager",
-        f"{_only_under(eager.recipe)} It works {_with(mode)}, as a plain call in a script would.",
+        f"{_only_under(eager.recipe)} It works {_with(mode)}.",
     )
 
 
@@ -80,7 +80,7 @@ def _only_under(recipe: Recipe) -> str:
 
 
 def _with(mode: GradMode) -> str:
-    words = "with gradients on" if mode == "enable_grad" else f"under {_WORDS[mode]}"
+    words = "with gradients on, as in a plain call" if mode == "enable_grad" else f"under {_WORDS[mode]}"
     return f"{words} (tried): choose that with --grad-mode {mode}, or under Gradients in the window"
 
 
