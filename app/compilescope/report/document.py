@@ -262,10 +262,10 @@ def models_text(found: e.WorkloadReady) -> str:
     words = {
         "loaded_twice": "two loads of the script, the state of one written into the other",
         "copied": "two copies of one model, made the same way",
+        "rebuilt": "built twice by one load, from one seed",
         "shared": "one model for both, put back between them",
         # as earlier versions told it
         "deepcopy": "the model and a deep copy",
-        "rebuilt": "built twice from one seed",
     }
     text = words.get(found.copies or "", found.copies or "")
     return f"{text}. {found.copies_reason}" if found.copies_reason else text

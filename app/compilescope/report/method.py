@@ -147,10 +147,13 @@ def _what_the_sides_are(runs: Sequence[Run]) -> str:
     copies = [process.workload.copies for run in runs for process in run.processes if process.workload]
     if set(copies) == {"shared"}:
         return "share one model, since it could be neither loaded twice nor copied"
-    text = "are two models from two loads of the script" if "loaded_twice" in copies else "are copies of the model"
-    if {"loaded_twice", "copied"} <= set(copies):
-        text += ", or copies of one model"
-    return text + (", or share one that could be neither loaded twice nor copied" if "shared" in copies else "")
+    words = {
+        "loaded_twice": "are two models from two loads of the script",
+        "copied": "are two copies of one model",
+        "rebuilt": "are two models that the script built one after the other",
+        "shared": "share one that could be neither loaded twice nor copied",
+    }
+    return ", or ".join(words[name] for name in words if name in copies) or "are separate copies of the model"
 
 
 def _what_a_call_is(measured: Sequence[Measures]) -> str:
