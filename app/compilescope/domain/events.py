@@ -127,10 +127,10 @@ class Environment(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadReady(Event):
-    """What the script offers and what was taken. `copies`: how the two models were made: loaded_twice, copied, rebuilt, shared;
+    """What the script offers and what was taken.
+
+    `copies`: how the two models were made: loaded_twice, copied, rebuilt, shared.
     `copies_reason`: why not from two loads of the script, a sentence.
-
-
     `float32_matmul_precision`: torch's setting for matrix products, once the script was loaded: highest, high, medium.
     """
 
