@@ -1,11 +1,11 @@
 """What verdicts and intervals are worth, tried for real: false alarms, known slowdowns, and coverage.
 
 Each comparison goes the way that a comparison of the program goes: its supervisor, its worker in a cold and a warm
-process, its timing, its interval, its rule for "faster" and "slower". For the first two, what is compiled is left as it
-is or made slower by a backend of the script's own, so that however the two models are built, that stays.
+process, its timing, its interval, its rule for "faster" and "slower". In the first two nothing is compiled, as in a
+calibration: the two sides are two loads of one script, of which one can be told to do more.
 
     python tests/benchmarks/trials.py same      a callable beside itself: how often is a difference called?
-    python tests/benchmarks/trials.py slowed    --percent 2 in what is compiled: how often is it called "slower"?
+    python tests/benchmarks/trials.py slowed    --percent 2 in one of them: how often is it called "slower"?
     python tests/benchmarks/trials.py coverage  eager beside compiled: how often does the interval hold the median?
 
 `--windows N` makes N comparisons from each pair of processes, one timed stretch in each of the two, where starting
@@ -69,7 +69,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--number", type=int, default=100, help="of comparisons (100)")
     parser.add_argument("--seconds", type=float, default=6.0, help="timed part of each (6)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda … (cpu)")
-    parser.add_argument("--percent", type=int, default=2, help="slowdown of what is compiled, for slowed (2)")
+    parser.add_argument("--percent", type=int, default=2, help="slowdown of one side, for slowed (2)")
     parser.add_argument("--windows", type=int, default=1, help="comparisons from each pair of processes (1)")
     parser.add_argument("--threads", type=int, help="that torch uses on the CPU; one is calmer on a busy machine")
     parser.add_argument("--script", default=str(ROOT / "resources" / "examples" / "mlp.py"), help="for coverage")
@@ -119,7 +119,8 @@ def request(arguments: argparse.Namespace, windows: int) -> RunRequest:
         threads=arguments.threads,
     )
     return RunRequest(
-        config=Config(backend="slowed") if is_played else Config(mode=arguments.mode),
+        task="calibrate" if is_played else "run",
+        config=None if is_played else Config(mode=arguments.mode),
         workload=workload,
         measurement=Measurement(budget_s=arguments.seconds * windows),
     )
