@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,15 +12,6 @@ import torch
 from torch import nn
 
 from compilescope.worker.reach import inner_tensors
-
-
-def duplicate(model: nn.Module) -> nn.Module | None:
-    """A deep copy, or None where the model cannot be copied or there is no room for two."""
-    try:
-        return copy.deepcopy(model)
-    except Exception:
-        # whatever a model holds may refuse: locks, generators, tensors with a history
-        return None
 
 
 def unwrap(model: nn.Module) -> tuple[nn.Module, list[str]]:
@@ -67,24 +57,6 @@ def has_lazy_parameters(model: nn.Module) -> bool:
 def state(model: nn.Module) -> Iterator[torch.Tensor]:
     yield from model.parameters()
     yield from model.buffers()
-
-
-def copy_state(source: nn.Module, target: nn.Module) -> None:
-    """Give `target` the parameters and buffers of `source`, in place, so that nothing is compiled again."""
-    if source is not target:
-        put_back(state(source), state(target))
-
-
-def on_host(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    """Copies in the host's memory."""
-    return [tensor.detach().to("cpu", copy=True) for tensor in tensors]
-
-
-def put_back(kept: Iterable[torch.Tensor], tensors: Iterable[torch.Tensor]) -> None:
-    """Write what was kept over tensors in the same order."""
-    for theirs, mine in zip(kept, tensors, strict=False):
-        if mine.shape == theirs.shape:
-            mine.copy_(theirs)
 
 
 def room(device: torch.device) -> int | None:

@@ -31,7 +31,6 @@ _FOREIGN = (
 # the compiler writes these itself
 _OF_THE_COMPILER = ("_torchdynamo", "_dynamo", "_is_torch_compile", "__compiled_fn", "__resume_at", "__import_")
 _NOWHERE = object()
-_CONTAINERS = (dict, list, set, collections.deque, bytearray)
 
 
 def is_of_the_compiler(key: object) -> bool:
@@ -259,8 +258,3 @@ def set_random_state(value: Any, state: Any) -> None:
         value.bit_generator.state = state
     else:
         value.set_state(state)
-
-
-def is_container(value: Any) -> bool:
-    """Whether a value's contents can be replaced in place."""
-    return isinstance(value, _CONTAINERS)
