@@ -163,10 +163,10 @@ class Bench:
         for caution in compiling.cautions(self._config, self._device):
             self._emit(caution)
         with first_use.timed("import of the compiler", self._emit):
-            compiling.preload()
-        if self._job.kernel_sources:
+            compiling.preload(self._config.backend)
+        if self._job.kernel_sources and compiling.uses_inductor(self._config.backend):
             provenance.note_kernels()
-        if self._device.type == "cuda":
+        if self._device.type == "cuda" and compiling.uses_inductor(self._config.backend):
             with first_use.timed("Triton and its driver", self._emit):
                 compiling.preload_triton()
         first_use.watch(self._emit)

@@ -13,11 +13,23 @@ from compilescope.domain.config import Config, OptionValue
 from compilescope.domain.events import Warning
 from compilescope.worker.steps import Recipe, Side
 
+# torch's own backends that build no code; whatever else there is may ask for Inductor
+_WITHOUT_INDUCTOR = ("eager", "aot_eager", "aot_eager_decomp_partition")
 
-def preload() -> None:
+
+def preload(backend: str) -> None:
     """Import the compiler now, so that the first call's time is the compiler's work and not its import."""
     import torch._dynamo
-    import torch._inductor.compile_fx  # noqa: F401
+
+    if uses_inductor(backend):
+        import torch._inductor.compile_fx
+    elif backend != "eager":
+        import torch._functorch.aot_autograd  # noqa: F401
+
+
+def uses_inductor(backend: str) -> bool:
+    """Whether a backend may build its code with Inductor."""
+    return backend not in _WITHOUT_INDUCTOR
 
 
 def preload_triton() -> None:
