@@ -14,7 +14,7 @@ from compilescope.domain.faults import HINT, fault
 from compilescope.domain.matrix import workload_name
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
-from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
+from compilescope.domain.statistics import NOISE_FLOOR, Interval
 from compilescope.domain.verdict import (
     KINDS,
     Verdict,
@@ -190,7 +190,7 @@ def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
         return f"Nothing can be recommended, since CompileScope failed to judge {lost}. {HINT}"
     if all(run.outcome != "finished" for run, _ in known):
         return "Nothing can be recommended, since no run finished."
-    still_open = [run for run, verdict in known if _is_open(run, verdict)]
+    still_open = [run for run, verdict in known if verdict.kind == "too_noisy"]
     is_open, given_up = bool(still_open), [_why_given_up(run) for run in still_open]
     rest = " A longer measurement, or a quieter machine, could still tell otherwise." if is_open else ""
     if is_open and all(given_up):
@@ -213,14 +213,10 @@ def _why_given_up(run: Run) -> str:
     return f"{rows[0].message} {rows[0].hint}".strip() if rows else ""
 
 
-def _is_open(run: Run, verdict: Verdict) -> bool:
-    return verdict.kind == "no_difference" and not is_settled(measure(run).speedup)
-
-
 def _kind_word(run: Run, verdict: Verdict) -> str:
-    if verdict.kind == "no_difference" and measure(run).speedup is None:
+    if verdict.kind == "too_noisy" and measure(run).speedup is None:
         return "without a speedup"
-    if _is_open(run, verdict):
+    if verdict.kind == "too_noisy":
         return "too noisy to tell"
     return verdict.kind.replace("_", " ")
 

@@ -150,14 +150,14 @@ def test_that_a_failure_gives_its_stage_and_hint(make_run: RunMaker):
 def test_that_too_few_calls_are_said(make_run: RunMaker):
     found = judge(make_run(blocks=0))
 
-    assert found is not None and found.kind == "no_difference"
+    assert found is not None and found.kind == "too_noisy"
     assert "Too few" in found.summary
 
 
 def test_that_noise_is_not_sold_as_no_difference(make_run: RunMaker):
     found = judge(make_run(speedup=1.0, noise=0.8, blocks=20))
 
-    assert found is not None and found.kind == "no_difference"
+    assert found is not None and found.kind == "too_noisy"
     assert found.summary.startswith("Too noisy to tell")
 
 
@@ -166,7 +166,7 @@ def test_that_a_gain_which_the_interval_leaves_open_is_too_noisy_to_tell_and_not
 
     verdict, found = judge(run), recommend(Comparison(id="c", created=0.0, runs=[run]))
 
-    assert verdict is not None and verdict.kind == "no_difference"
+    assert verdict is not None and verdict.kind == "too_noisy"
     assert verdict.summary == "Too noisy to tell: between 0.995× and 1.19× of eager's speed."
     assert standing(run, verdict) == "too noisy"
     assert found is not None and found.summary.startswith("No answer yet.")
@@ -268,7 +268,7 @@ def test_that_processes_that_contradict_each_other_are_a_warning(make_run: RunMa
 
     found = judge(make_run(starts=("cold",), noise=0.001, extra=slow))
 
-    assert found is not None and found.kind == "no_difference"
+    assert found is not None and found.kind == "too_noisy"
     assert any(reason.startswith("Warning") and "warm" in reason for reason in found.reasons)
 
 
