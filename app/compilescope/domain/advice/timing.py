@@ -18,8 +18,9 @@ from compilescope.domain.advice.rule import (
     place_text,
     places_of,
 )
-from compilescope.domain.comparison import choose, interval_text, judge, relative
+from compilescope.domain.comparison import interval_text, judge
 from compilescope.domain.measures import measure
+from compilescope.domain.ranking import choose, relative
 from compilescope.domain.run import COMPILED, Run
 from compilescope.domain.statistics import TOO_NOISY, difference
 
@@ -167,7 +168,7 @@ def autotune_not_worth_it(case: Case) -> Iterator[Advice]:
     plain = [other for other in case.others if _does_without_autotuning(other, case)]
     if verdict.kind not in ("faster", "slower", "no_difference", "too_noisy") or not plain:
         return
-    other, _ = choose(plain, case.noise_floor)
+    other = choose(plain, case.noise_floor)
     figures = measure(other)
     yield Advice(
         code="autotune_not_worth_it",
