@@ -88,7 +88,7 @@ def _of_choice(found: Recommendation) -> Iterator[str]:
         yield f"Still open: {_measured(found.undecided)} could be as fast."
     if found.allowing and interval_text(found.allowing) != interval_text(found.pooled):
         low, high = units.ratio(found.allowing.low), units.ratio(found.allowing.high)
-        yield f"Allowing for the choice among {found.count}, it lies between {low} and {high}."
+        yield f"Allowing for the choice among {found.count}, its speedup lies between {low} and {high}."
     if found.break_even is not None and found.speedup is not None:
         saved = saving_text(found.speedup, found.first_call_s or 0.0)
         yield f"It pays off after {break_even_text(found.break_even)}{saved}."

@@ -26,8 +26,6 @@ from compilescope.domain.verdict import Verdict
 
 # verdicts on code that is compiled and right, so that it may be used
 _USABLE = ("too_noisy", "slower", "faster", "no_difference")
-# of two configurations that measure alike, the one with fewer ways to go wrong
-_MODE_ORDER = (None, "default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 _Z = 1.959964
 
 
@@ -164,11 +162,14 @@ def _speedup(run: Run) -> Interval:
 
 
 def _simplicity(run: Run) -> tuple[int, int, float]:
+    """Fewer ways to go wrong come first: no CUDA graphs, no autotuning, few arguments, a short first call."""
     config = run.config
-    mode = _MODE_ORDER.index(config.mode) if config.mode in _MODE_ORDER else len(_MODE_ORDER)
-    extras = (config.backend != "inductor") + bool(config.options) + (config.dynamic is not None) + config.fullgraph
-    extras += config.scope == "step"
-    return max(mode, 1), extras, measure(run).cold_first_call_s or 0.0
+    extras = (config.backend != "inductor") + (config.dynamic is not None) + config.fullgraph + (config.scope == "step")
+    return (
+        config.wants_cudagraphs + 2 * config.wants_autotuning,
+        extras + len(config.options or {}),
+        measure(run).cold_first_call_s or 0.0,
+    )
 
 
 def _quantile(outside: float) -> float:

@@ -54,6 +54,16 @@ def test_that_several_ties_are_all_named(make_run: RunMaker):
     assert text in summary(found) and "best of" not in summary(found)
 
 
+def test_that_options_count_as_what_they_turn_on_when_the_simplest_is_sought(make_run: RunMaker):
+    alike = (1.42, 1.40, 1.44)
+    by_options = {"max_autotune": True, "epilogue_fusion": True}
+    configs = (Config(options=by_options), Config(options={"epilogue_fusion": True}), Config(mode="reduce-overhead"))
+    runs = [make_run(config.label, config=config, interval=alike) for config in configs]
+
+    assert said(*runs).run_id == "epilogue_fusion=True"
+    assert said(runs[0], runs[2]).run_id == "reduce-overhead"
+
+
 def test_that_the_best_is_called_so_only_where_it_is_apart_from_all_others(make_run: RunMaker):
     apart = made(make_run, (1.2, 1.18, 1.22), (1.1, 1.08, 1.12), (1.8, 1.77, 1.83))
 
@@ -92,7 +102,7 @@ def test_that_the_interval_of_the_chosen_one_allows_for_the_choice(make_run: Run
 
     assert found.speedup is not None and found.allowing is not None
     assert found.allowing.low < found.speedup.low and found.allowing.confidence == pytest.approx(1 - 0.05 / 3)
-    assert "Allowing for the choice among 3, it lies between" in summary(found)
+    assert "Allowing for the choice among 3, its speedup lies between" in summary(found)
     assert "Allowing" not in summary(said(*made(make_run, (1.8, 1.75, 1.85))))
 
 
