@@ -11,8 +11,9 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QToolButton
 
 from compilescope.domain.config import Config
-from compilescope.domain.measures import Measures, Summary
+from compilescope.domain.measures import Measures, Summary, measure
 from compilescope.domain.run import Run
+from compilescope.domain.verdict import judge
 from compilescope.domain.workload import Workload
 from compilescope.ui.findings import Finding, Findings
 from compilescope.ui.models.comparison import COLUMNS, comparison_rows
@@ -81,6 +82,21 @@ def test_that_the_row_of_eager_spans_what_was_measured_beside_each_configuration
     shown = [[column.text(row) for column in COLUMNS[:3]] for row in rows]
     assert shown[0] == ["eager", "24.6–35.8 ms", "–"]
     assert [row[1] for row in shown[1:]] == ["24.6 ms", "35.8 ms"]
+
+
+def test_that_what_is_too_noisy_to_tell_is_called_so() -> None:
+    runs = comparison([Config(), Config(mode="reduce-overhead")], speedups=(1.05,), samples=6).runs
+    runs[1].processes[0].series.clear()
+    runs[1].processes[1].series.clear()
+
+    class Found:
+        def of(self, run: Run) -> Finding:
+            return Finding(measures=measure(run), verdict=judge(run))
+
+    rows = comparison_rows(runs, Found())  # type: ignore[arg-type]
+
+    assert [COLUMNS[-1].text(row) for row in rows[1:]] == ["too noisy", "no speedup"]
+    assert "Too noisy to tell: between" in COLUMNS[-1].tip(rows[1])
 
 
 def test_that_the_backend_named_eager_is_told_apart_from_eager() -> None:

@@ -67,6 +67,14 @@ def test_that_the_file_is_well_formed_and_says_what_it_is(report: Path) -> None:
     assert reader.trailer["/Root"]["/Lang"] == "en"
 
 
+def test_that_what_is_too_noisy_to_tell_is_called_so(tmp_path: Path) -> None:
+    write_pdf(comparison([Config()], speedups=(1.05,), samples=6), tmp_path / "noisy.pdf")
+
+    text = text_of(tmp_path / "noisy.pdf")
+    assert "too noisy" in text and "Too noisy to tell: between" in text
+    assert "no difference" not in text.partition("Environment and method")[0]
+
+
 def test_that_every_font_is_embedded(report: Path) -> None:
     for page in pypdf.PdfReader(report).pages:
         for font in page["/Resources"]["/Font"].values():

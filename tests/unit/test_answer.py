@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from compilescope.domain.comparison import Recommendation
+from compilescope.domain.comparison import Outcome, Recommendation, Rival
 from compilescope.domain.config import Config
 from compilescope.domain.events import RunError
+from compilescope.domain.statistics import Interval
 from compilescope.ui.answer import fault, recommended
 
 
 def test_that_the_title_is_the_choice_and_the_rest_stands_below() -> None:
     found = Recommendation(
+        kind="use",
         config=Config(),
-        summary="Use default: 1.84× ± 0.02 against eager; other measured 1.85×, which is no gain. It pays off soon.",
+        label="default",
+        speedup=Interval(value=1.84, low=1.82, high=1.86),
+        ties=(Rival(run_id="b", label="other", speedup=Interval(value=1.85, low=1.82, high=1.88)),),
         snippet="model = torch.compile(model)",
         caveats=("Peak memory grows.",),
     )
 
     shown = recommended(found, [])
 
-    assert shown.title == "Use default: 1.84× ± 0.02 against eager"
-    assert shown.text == "other measured 1.85×, which is no gain. It pays off soon. Peak memory grows."
+    assert shown.title == "Use default: 1.840× ± 0.020 against eager"
+    assert shown.text == "other measured 1.850× ± 0.030, which is not a provable gain. Peak memory grows."
     assert shown.action == "snippet"
 
 
 def test_that_leaving_it_eager_is_a_full_answer() -> None:
-    found = Recommendation(config=None, summary="Leave it eager. default: Slower than eager: 0.9×.")
+    slower = Outcome(run_id="a", label="default", kind="slower", summary="Slower than eager: 0.9×.", is_timed=True)
+    found = Recommendation(kind="leave_eager", outcomes=(slower,))
 
     shown = recommended(found, [])
 
-    assert shown.title == "Leave it eager"
+    assert (shown.title, shown.text) == ("Leave it eager", "default: Slower than eager: 0.9×.")
     assert shown.action == ""
 
 

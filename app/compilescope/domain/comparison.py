@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from compilescope.domain import statistics, units
-from compilescope.domain.breakeven import break_even_text
+from compilescope.domain import units
+from compilescope.domain.breakeven import BreakEven
 from compilescope.domain.config import Config
-from compilescope.domain.faults import HINT, fault
+from compilescope.domain.faults import fault
 from compilescope.domain.matrix import workload_name
 from compilescope.domain.measures import Measures, measure
+from compilescope.domain.ranking import Ranking, allowing_for, rank
 from compilescope.domain.run import Run
-from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
+from compilescope.domain.statistics import NOISE_FLOOR, Interval
 from compilescope.domain.verdict import (
     KINDS,
     Verdict,
@@ -30,21 +30,18 @@ from compilescope.domain.verdict import (
 __all__ = [
     "KINDS",
     "Comparison",
+    "Outcome",
     "Recommendation",
+    "Rival",
     "Verdict",
     "interval_text",
     "judge",
     "recommend",
-    "relative",
+    "shown_range",
 ]
 
-LEAVE_IT, NO_ANSWER = "Leave it eager", "No answer yet"
-LONG_JOB_S, MINUTE_S = 36_000.0, 60.0
-MOST_NAMED = 4
 # the warnings with which the worker ends a timing in which no block counts
 GIVEN_UP = ("no_step_counts", "recompiles_while_timed", "not_comparable")
-# of two configurations that measure alike, the one with fewer ways to go wrong
-_MODE_ORDER = (None, "default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
 
 @dataclass(kw_only=True)
@@ -58,32 +55,77 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recommendation:
-    """What to use; `config` None means eager. `caveats` are what to know before relying on it.
+class Rival:
+    """Another configuration beside the one that is chosen, with its own speedup over eager."""
 
+    run_id: str
+    label: str
+    speedup: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one run came to: its verdict's kind and sentence. `is_timed`: whether there is a speedup."""
+
+    run_id: str
+    label: str
+    kind: str
+    summary: str
+    is_timed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommendation:
+    """What to use, and what that rests on; `prose` makes sentences of it. `config` None means eager.
+
+    `kind`: use, leave_eager, no_answer (something is still open), nothing (no run finished, or `problem` says why).
+    `count`: configurations that were timed, those that run the same code counted once.
+    `speedup`: of the chosen run; `pooled`: of it and those of the same code together; `allowing`: that, as wide as the
+    choice among `count` makes it. `ties`, `undecided`, `by_chance`: see `Ranking`.
+    `caveats`: what to know before relying on it. `given_up`: why nothing more can be measured.
     `scope`: the workload that it holds for, where there are several; `others`: what holds for the other ones.
     """
 
-    config: Config | None
-    summary: str
-    snippet: str = ""
-    caveats: tuple[str, ...] = ()
+    kind: Literal["use", "leave_eager", "no_answer", "nothing"]
+    config: Config | None = None
     run_id: str | None = None
+    label: str = ""
+    snippet: str = ""
+    speedup: Interval | None = None
+    pooled: Interval | None = None
+    allowing: Interval | None = None
+    break_even: BreakEven | None = None
+    first_call_s: float | None = None
+    count: int = 0
+    has_same_code: bool = False
+    same_code: tuple[Rival, ...] = ()
+    ties: tuple[Rival, ...] = ()
+    undecided: tuple[Rival, ...] = ()
+    by_chance: tuple[Rival, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    given_up: tuple[str, ...] = ()
+    problem: str = ""
+    caveats: tuple[str, ...] = ()
     scope: str = ""
     others: tuple[Recommendation, ...] = ()
+
+    @property
+    def is_best(self) -> bool:
+        """Whether it is shown to be faster than every other one, and none is open."""
+        return self.kind == "use" and self.count > 1 and not self.ties and not self.undecided
 
 
 def recommend(comparison: Comparison) -> Recommendation | None:
     """Which configuration to use; None until a run is over.
 
-    Only what is finished, correct and shown to be faster can be recommended. Of those than which the best was not shown
-    to be faster, the simplest configuration wins. Each phase and precision is a question of its own, with its own
-    eager: the one that most runs have is answered first, and the others behind it.
+    Only what is finished, correct and shown to be faster can be recommended. Where several tie, the simplest wins. Each
+    phase and precision is a question of its own, with its own eager: the one that most runs have is answered first, and
+    the others behind it.
     """
     try:
         return _recommend(comparison)
     except Exception as error:  # a fault of ours, whatever it is
-        return Recommendation(config=None, summary=f"{fault('Nothing can be recommended', error)} {HINT}")
+        return Recommendation(kind="nothing", problem=fault("the choice is missing", error))
 
 
 def _recommend(comparison: Comparison) -> Recommendation | None:
@@ -92,38 +134,73 @@ def _recommend(comparison: Comparison) -> Recommendation | None:
     if len(found) < 2:
         return found[0] if found else None
     named = [replace(one, scope=workload_name(group[0].workload)) for one, group in zip(found, groups, strict=True)]
-    rest = " ".join(f"{one.scope[0].upper()}{one.scope[1:]}: {_briefly(one)}" for one in named[1:])
-    summary = f"{named[0].summary} This holds for {named[0].scope}. {rest}"
-    return replace(named[0], summary=summary, others=tuple(named[1:]))
+    return replace(named[0], others=tuple(named[1:]))
 
 
 def _recommend_one(over: Sequence[Run], noise_floor: float) -> Recommendation:
     """The answer for runs of one workload."""
-    verdicts = [judge(run, noise_floor) for run in over]
-    faster = {run: verdict for run, verdict in zip(over, verdicts, strict=True) if verdict and verdict.kind == "faster"}
-    if not faster:
-        return Recommendation(config=None, summary=_leave_it(over, verdicts))
-    chosen, best = choose(list(faster), noise_floor)
+    judged = {run: verdict for run in over if (verdict := judge(run, noise_floor))}
+    ranking = rank(judged, noise_floor)
+    if ranking.chosen is None:
+        return _leave_it(over, judged, ranking)
+    chosen, *same_code = ranking.chosen.runs
+    pooled = ranking.chosen.speedup
     return Recommendation(
+        kind="use",
         config=chosen.config,
-        summary=_choice(chosen, best, faster[chosen], len(over)),
-        snippet=chosen.config.snippet,
-        caveats=_caveats(chosen, noise_floor),
         run_id=chosen.id,
+        label=chosen.label,
+        snippet=chosen.config.snippet,
+        speedup=measure(chosen).speedup,
+        pooled=pooled,
+        allowing=allowing_for(pooled, ranking.count) if pooled else None,
+        break_even=judged[chosen].cold_break_even,
+        first_call_s=measure(chosen).cold_first_call_s,
+        count=ranking.count,
+        has_same_code=ranking.has_same_code,
+        same_code=_rivals(same_code),
+        ties=_rivals(run for entry in ranking.ties for run in entry.runs),
+        undecided=_rivals(run for entry in ranking.undecided for run in entry.runs),
+        outcomes=_outcomes(judged),
+        caveats=_caveats(chosen, noise_floor),
     )
 
 
-def choose(faster: Sequence[Run], noise_floor: float) -> tuple[Run, Run]:
-    """Of runs that are faster than eager: the one to use, and the fastest."""
-    best = max(faster, key=lambda run: _speedup(run).value)
-    alike = [run for run in faster if not is_apart(_speedup(best), _speedup(run), noise_floor)]
-    return min(alike, key=_simplicity), best
+def _leave_it(over: Sequence[Run], judged: Mapping[Run, Verdict], ranking: Ranking) -> Recommendation:
+    if len(judged) < len(over):
+        lost = units.plural(len(over) - len(judged), "run")
+        return Recommendation(kind="nothing", problem=f"CompileScope failed to judge {lost}.")
+    if all(run.outcome != "finished" for run in over):
+        return Recommendation(kind="nothing", outcomes=_outcomes(judged))
+    noisy = [run for run, verdict in judged.items() if verdict.kind == "too_noisy"]
+    given_up = [_why_given_up(run) for run in noisy]
+    # what the noise may hide is no reason to leave it
+    is_open = bool(noisy or ranking.by_chance)
+    return Recommendation(
+        kind="no_answer" if is_open else "leave_eager",
+        count=ranking.count,
+        has_same_code=ranking.has_same_code,
+        by_chance=_rivals(run for entry in ranking.by_chance for run in entry.runs if judged[run].kind == "faster"),
+        outcomes=_outcomes(judged),
+        given_up=tuple(dict.fromkeys(given_up)) if all(given_up) and not ranking.by_chance else (),
+    )
 
 
-def _briefly(found: Recommendation) -> str:
-    """The first sentence alone; what it says more stands with that workload's own rows."""
-    first = found.summary.partition(". ")[0].partition("; ")[0].removesuffix(".")
-    return f"{first[0].lower()}{first[1:]}."
+def _rivals(runs: Iterable[Run]) -> tuple[Rival, ...]:
+    return tuple(Rival(run_id=run.id, label=run.label, speedup=measure(run).speedup) for run in runs)
+
+
+def _outcomes(judged: Mapping[Run, Verdict]) -> tuple[Outcome, ...]:
+    return tuple(
+        Outcome(
+            run_id=run.id,
+            label=run.label,
+            kind=verdict.kind,
+            summary=verdict.summary,
+            is_timed=measure(run).speedup is not None,
+        )
+        for run, verdict in judged.items()
+    )
 
 
 def _groups(runs: Sequence[Run]) -> list[list[Run]]:
@@ -138,31 +215,6 @@ def _groups(runs: Sequence[Run]) -> list[list[Run]]:
     return sorted(groups, key=len, reverse=True)
 
 
-def _speedup(run: Run) -> Interval:
-    return measure(run).speedup or Interval(value=1.0, low=1.0, high=1.0)
-
-
-def _simplicity(run: Run) -> tuple[int, int, float]:
-    config = run.config
-    mode = _MODE_ORDER.index(config.mode) if config.mode in _MODE_ORDER else len(_MODE_ORDER)
-    extras = (config.backend != "inductor") + bool(config.options) + (config.dynamic is not None) + config.fullgraph
-    extras += config.scope == "step"
-    return max(mode, 1), extras, measure(run).cold_first_call_s or 0.0
-
-
-def _choice(chosen: Run, best: Run, verdict: Verdict, count: int) -> str:
-    measures = measure(chosen)
-    text = f"Use {chosen.label}: {interval_text(measures.speedup)} against eager"
-    if chosen is not best:
-        text += f"; {best.label} measured {interval_text(_speedup(best))}, which is no provable gain over it"
-    elif count > 1:
-        text += f", the best of {count}"
-    if verdict.cold_break_even is not None:
-        text += f". It pays off after {break_even_text(verdict.cold_break_even)}"
-        text += saving_text(_speedup(chosen), measures.cold_first_call_s or 0.0)
-    return text + "."
-
-
 def shown_range(speedups: Sequence[Interval]) -> tuple[float, float]:
     """The lowest and the highest speedup that a chart shows, eager's 1 among them.
 
@@ -173,60 +225,10 @@ def shown_range(speedups: Sequence[Interval]) -> tuple[float, float]:
     return max(min([*centres, *ends]), 0.5 * min(centres)), min(max([*centres, *ends]), 1.5 * max(centres))
 
 
-def saving_text(speedup: Interval, first_call_s: float) -> str:
-    """What a long job would save, between the ends of the interval; nothing to say where that is no minute."""
-    least, most = (LONG_JOB_S * (1 - 1 / ratio) - first_call_s for ratio in (speedup.low, speedup.high))
-    if most < MINUTE_S:
-        return ""
-    low, high = units.duration(least), units.duration(most)
-    span = f"at most {high}" if least < MINUTE_S else high if low == high else f"{low} to {high}"
-    return f"; of {units.duration(LONG_JOB_S)} in eager it saves {span}"
-
-
-def _leave_it(runs: Sequence[Run], verdicts: Sequence[Verdict | None]) -> str:
-    known = [(run, verdict) for run, verdict in zip(runs, verdicts, strict=True) if verdict]
-    if len(known) < len(runs):
-        lost = units.plural(len(runs) - len(known), "run")
-        return f"Nothing can be recommended, since CompileScope failed to judge {lost}. {HINT}"
-    if all(run.outcome != "finished" for run, _ in known):
-        return "Nothing can be recommended, since no run finished."
-    still_open = [run for run, verdict in known if _is_open(run, verdict)]
-    is_open, given_up = bool(still_open), [_why_given_up(run) for run in still_open]
-    rest = " A longer measurement, or a quieter machine, could still tell otherwise." if is_open else ""
-    if is_open and all(given_up):
-        # more of the same would end the same way
-        rest = " " + " ".join(dict.fromkeys(given_up))
-    # what the noise may hide is no reason to leave it
-    head = NO_ANSWER if is_open else LEAVE_IT
-    if len(known) == 1:
-        return f"{head}. {_named(known)}{rest}"
-    if len(known) <= MOST_NAMED:
-        return f"{head}: no configuration was shown to be faster. {_named(known)}{rest}"
-    counts = Counter(_kind_word(run, verdict) for run, verdict in known)
-    listed = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-    return f"{head}: of {len(known)} configurations none was shown to be faster ({listed}).{rest}"
-
-
 def _why_given_up(run: Run) -> str:
     """Why the timing ended before its time, and what to do; empty where it did not."""
     rows = [row for process in run.processes for row in process.warnings if row.code in GIVEN_UP]
     return f"{rows[0].message} {rows[0].hint}".strip() if rows else ""
-
-
-def _is_open(run: Run, verdict: Verdict) -> bool:
-    return verdict.kind == "no_difference" and not is_settled(measure(run).speedup)
-
-
-def _kind_word(run: Run, verdict: Verdict) -> str:
-    if verdict.kind == "no_difference" and measure(run).speedup is None:
-        return "without a speedup"
-    if _is_open(run, verdict):
-        return "too noisy to tell"
-    return verdict.kind.replace("_", " ")
-
-
-def _named(known: Sequence[tuple[Run, Verdict]]) -> str:
-    return " ".join(f"{run.label}: {verdict.summary}" for run, verdict in known)
 
 
 def _caveats(run: Run, noise_floor: float) -> tuple[str, ...]:
@@ -250,17 +252,3 @@ def _memory_caveat(measures: Measures) -> str:
     if not eager or not compiled or compiled < 1.2 * eager:
         return ""
     return f"Peak memory grows from {units.size(eager)} to {units.size(compiled)}."
-
-
-def relative(interval: Interval, base: Interval) -> Interval:
-    """One ratio to eager over another that was measured apart from it: their errors add up as independent ones do."""
-    centre = math.log(interval.value / base.value)
-    below = math.hypot(math.log(interval.value / interval.low), math.log(base.high / base.value))
-    above = math.hypot(math.log(interval.high / interval.value), math.log(base.value / base.low))
-    return Interval(value=math.exp(centre), low=math.exp(centre - below), high=math.exp(centre + above))
-
-
-def is_apart(one: Interval, two: Interval, noise_floor: float) -> bool:
-    """Whether two speedups over eager are shown to differ. Intervals that overlap may still be apart: their ratio is
-    surer than what their ends, each at its worst, leave open."""
-    return statistics.difference(relative(one, two), noise_floor) is not None

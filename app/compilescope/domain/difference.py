@@ -9,10 +9,11 @@ from pathlib import PurePath
 from compilescope.domain import units
 from compilescope.domain.cacheledger import cache_name
 from compilescope.domain.comparability import cautions
-from compilescope.domain.comparison import interval_text, is_apart, judge, relative
+from compilescope.domain.comparison import interval_text, judge
 from compilescope.domain.config import Config
 from compilescope.domain.measures import Measures, Summary, measure
 from compilescope.domain.pipeline import self_times
+from compilescope.domain.ranking import is_apart, relative
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.domain.statistics import NOISE_FLOOR
 

@@ -191,7 +191,10 @@ class Compile(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Event):
-    """A long text in the trace file: a graph, generated code, the guard tree. `kind`: dynamo_graph, aot_forward …"""
+    """A long text in the trace file: a graph, generated code, the guard tree. `kind`: dynamo_graph, aot_forward …
+
+    `digest`: of output code, the same for modules that run the same.
+    """
 
     type: ClassVar[str] = "text"
     kind: str = ""
@@ -199,6 +202,7 @@ class Text(Event):
     file: str = ""
     offset: int = 0
     length: int = 0
+    digest: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

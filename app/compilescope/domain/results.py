@@ -12,10 +12,10 @@ from typing import Any
 
 import compilescope
 from compilescope.domain import events as e
-from compilescope.domain import units
+from compilescope.domain import prose, units
 from compilescope.domain.advice import Advice, advise_with_faults
 from compilescope.domain.breakeven import BreakEven
-from compilescope.domain.comparison import Comparison, Recommendation, recommend
+from compilescope.domain.comparison import Comparison, Recommendation, Rival, recommend
 from compilescope.domain.faults import HINT
 from compilescope.domain.hotspots_json import hotspots_json
 from compilescope.domain.measures import Measures, ShapeMeasures, Summary, measure
@@ -25,6 +25,8 @@ from compilescope.domain.story_json import story_json
 from compilescope.domain.verdict import Verdict, judge_with_fault
 
 SCHEMA = 1
+# of a recommendation: other runs beside the one that is chosen
+RIVALS = ("same_code", "ties", "undecided", "by_chance")
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -238,15 +240,26 @@ def _advice(row: Advice) -> dict[str, Any]:
     return found | {"source": {"title": row.source.title, "url": row.source.url}, "places": places}
 
 
+def _rival(row: Rival) -> dict[str, Any]:
+    return {"run": row.run_id, "label": row.label, "speedup": _interval(row.speedup)}
+
+
 def _recommendation(found: Recommendation | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
         "config": found.config.to_json() if found.config else None,
-        "summary": found.summary,
+        "kind": found.kind,
+        "summary": prose.summary(found),
         "snippet": found.snippet or None,
         "caveats": list(found.caveats),
         "run": found.run_id,
+        "speedup": _interval(found.speedup),
+        "speedup_of_code": _interval(found.pooled),
+        "speedup_of_choice": _interval(found.allowing),
+        "count": found.count,
+        "is_best": found.is_best,
+        **{name: [_rival(row) for row in getattr(found, name)] for name in RIVALS},
         "scope": found.scope or None,
         "others": [_recommendation(other) for other in found.others],
     }

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from compilescope.domain.events import RunError
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
-from compilescope.domain.statistics import is_settled
 
 if TYPE_CHECKING:
     from compilescope.domain.verdict import Verdict
@@ -29,7 +28,10 @@ _KINDS = {
     "slower": "slower",
     "faster": "faster",
     "no_difference": "no difference",
+    "too_noisy": "too noisy",
 }
+# where nothing was timed, or too little
+NO_SPEEDUP = "no speedup"
 _WHEN = {
     "start": "at the start",
     "load": "while loading",
@@ -48,6 +50,7 @@ TONES = {
     "slower": "warn",
     "faster": "good",
     "no_difference": "muted",
+    "too_noisy": "muted",
 }
 
 
@@ -76,10 +79,8 @@ def standing(run: Run, verdict: Verdict | None) -> str:
         return ending(run)
     if verdict is None:
         return "judging"
-    if verdict.kind == "no_difference" and measure(run).speedup is None:
-        return "no speedup"
-    if verdict.kind == "no_difference" and not is_settled(measure(run).speedup):
-        return "too noisy"
+    if verdict.kind == "too_noisy" and measure(run).speedup is None:
+        return NO_SPEEDUP
     return _KINDS.get(verdict.kind, verdict.kind)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compilescope.domain import cudagraphs
+from compilescope.domain.codekey import code_key
 from compilescope.domain.measures import Measures
 from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, Run
 
@@ -45,6 +46,7 @@ def _compile(run: Run, measures: Measures) -> dict[str, Any]:
         "entries_per_call": story.entries_per_call if story else None,
         "failures": _failures(story),
         "kernels": len(story.kernels) or None if story else None,
+        "code": code_key(run),
         "phases": _phases(run.cold),
         "warm_phases": _phases(run.warm),
     }

@@ -1,9 +1,11 @@
-"""The verdict on one run, with its evidence: failed, incorrect, not compiled, slower, faster, no difference."""
+"""The verdict on one run, the first of KINDS that fits, with its evidence."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from compilescope.domain import statistics, units
 from compilescope.domain.agreement import Agreement
@@ -17,7 +19,8 @@ from compilescope.domain.workload import Measurement
 
 # from here on the mean of calls is another story than their median
 MEANS_APART = 0.05
-KINDS = ("failed", "incorrect", "not_compiled", "slower", "faster", "no_difference")
+# too_noisy: no difference was shown, and the interval leaves room for one that matters, or nothing was timed
+KINDS = ("failed", "incorrect", "not_compiled", "too_noisy", "slower", "faster", "no_difference")
 # errors whose message is a sentence of ours, to which a class adds nothing
 _OWN_TYPES = ("ScriptError", "NothingToRun", "SystemExit", "SetupError")
 # what it warns of where two models, or two calls, are not alike and there is nothing to time
@@ -66,7 +69,7 @@ def _judge(run: Run, noise_floor: float) -> Verdict | None:
         return Verdict(kind="incorrect", summary=summary, reasons=_evidence(run, measures))
     if summary := _not_compiled(run):
         return Verdict(kind="not_compiled", summary=summary, reasons=_evidence(run, measures))
-    kind = statistics.difference(measures.speedup, noise_floor) or "no_difference"
+    kind = _timed_kind(measures.speedup, noise_floor)
     cold, warm = _break_evens(run, measures) if kind == "faster" else (None, None)
     return Verdict(
         kind=kind,
@@ -75,6 +78,20 @@ def _judge(run: Run, noise_floor: float) -> Verdict | None:
         cold_break_even=cold,
         warm_break_even=warm,
     )
+
+
+def _timed_kind(speedup: Interval | None, noise_floor: float) -> str:
+    return statistics.difference(speedup, noise_floor) or ("no_difference" if is_settled(speedup) else "too_noisy")
+
+
+def stored_kind(run: Mapping[str, Any]) -> str | None:
+    """The kind of a run as JSON. Files of earlier versions call "no_difference" what was too noisy to tell."""
+    kind: str | None = (run.get("verdict") or {}).get("kind")
+    if kind != "no_difference":
+        return kind
+    found = (run.get("timing") or {}).get("speedup")
+    is_known = found and is_settled(Interval(value=found["value"], low=found["low"], high=found["high"]))
+    return kind if is_known else "too_noisy"
 
 
 def _not_compiled(run: Run) -> str:
@@ -124,21 +141,13 @@ def noise_floor_text(noise_floor: float) -> str:
     return f"Noise floor {share}, the least that is assumed: a smaller difference from eager is not called one."
 
 
-def is_undecided(speedup: Interval) -> bool:
-    """Whether what was not shown to be faster may be so all the same, and more measuring could tell: neither "pays" nor
-    "never pays" holds."""
-    return speedup.high > 1 and not is_settled(speedup)
-
-
-def break_even_word(verdict: Verdict, speedup: Interval) -> str:
+def break_even_word(verdict: Verdict) -> str:
     """The cold break-even as a value; empty for what is wrong or not compiled, which has none to speak of."""
     if verdict.cold_break_even is not None:
         return break_even_text(verdict.cold_break_even)
     if verdict.kind == "faster":
         return "not known"
-    if verdict.kind not in ("slower", "no_difference"):
-        return ""
-    return "too noisy to tell" if is_undecided(speedup) else "never"
+    return {"too_noisy": "too noisy to tell", "slower": "never", "no_difference": "never"}.get(verdict.kind, "")
 
 
 def is_as_narrow_as_asked(speedup: Interval) -> bool:
@@ -214,7 +223,7 @@ def _timing(kind: str, speedup: Interval | None, noise_floor: float) -> str:
     if speedup is None:
         return "Too few timed calls to tell a difference."
     text = interval_text(speedup)
-    if kind == "no_difference" and not is_settled(speedup):
+    if kind == "too_noisy":
         low, high = units.ratio(speedup.low), units.ratio(speedup.high)
         return f"Too noisy to tell: between {low} and {high} of eager's speed."
     if kind == "faster":

@@ -10,8 +10,8 @@ from typing import Any
 from compilescope.domain import units
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
-from compilescope.domain.statistics import Interval, is_settled
-from compilescope.domain.verdict import Verdict
+from compilescope.domain.standing import NO_SPEEDUP
+from compilescope.domain.verdict import Verdict, stored_kind
 
 JsonRun = Mapping[str, Any]
 # of a workload, what rows of one comparison may differ in
@@ -22,6 +22,7 @@ VERDICTS = {
     "faster": "faster",
     "slower": "slower",
     "no_difference": "no difference",
+    "too_noisy": "too noisy",
     "not_compiled": "NOT COMPILED",
     "incorrect": "INCORRECT",
     "failed": "FAILED",
@@ -98,11 +99,9 @@ def verdict(run: JsonRun) -> str:
     """The verdict's word; the outcome of a run that was stopped, "running" while it goes on."""
     if run.get("outcome") in ("stopped", "timed_out", "crashed"):
         return str(run["outcome"]).replace("_", " ").upper()
-    kind = at(run, "verdict.kind")
-    if kind == "no_difference":
-        found = at(run, "timing.speedup")
-        known = Interval(value=found["value"], low=found["low"], high=found["high"]) if found else None
-        return no_difference_word(known)
+    kind = stored_kind(run)
+    if kind == "too_noisy" and at(run, "timing.speedup") is None:
+        return NO_SPEEDUP
     return VERDICTS.get(kind, str(kind)) if kind else "running"
 
 
@@ -112,16 +111,9 @@ def verdict_word(run: Run, verdict: Verdict | None) -> str:
         return "saved trace" if run.is_trace else "not judged" if run.is_over else "still running"
     if verdict.kind == "failed" and run.outcome not in (None, "failed"):
         return str(run.outcome).replace("_", " ")
-    if verdict.kind == "no_difference":
-        return no_difference_word(measure(run).speedup)
+    if verdict.kind == "too_noisy" and measure(run).speedup is None:
+        return NO_SPEEDUP
     return VERDICTS[verdict.kind].lower()
-
-
-def no_difference_word(speedup: Interval | None) -> str:
-    """An interval must be there, and leave out all that matters, before it can say that nothing differs."""
-    if speedup is None:
-        return "no speedup"
-    return VERDICTS["no_difference"] if is_settled(speedup) else "too noisy"
 
 
 def first_call(run: JsonRun) -> str:

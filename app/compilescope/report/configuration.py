@@ -33,6 +33,7 @@ TONES: dict[str, Tone] = {
     "faster": "good",
     "slower": "bad",
     "no_difference": "muted",
+    "too_noisy": "muted",
     "not_compiled": "warn",
     "incorrect": "bad",
     "failed": "bad",
@@ -157,7 +158,7 @@ def _timing_facts(measures: Measures, verdict: Verdict | None) -> Iterator[tuple
     yield "Compiled, median", units.duration(measures.compiled.median if measures.compiled else None)
     if measures.speedup is not None:
         yield "Speedup", interval_text(measures.speedup)
-        yield "Break-even, cold", break_even_word(verdict, measures.speedup) if verdict else ""
+        yield "Break-even, cold", break_even_word(verdict) if verdict else ""
     for side, found in (("Eager", measures.eager_latency), ("Compiled", measures.compiled_latency)):
         if found:
             text = f"{units.duration(found.median)}, 95th percentile {units.duration(found.p95)}"

@@ -9,9 +9,9 @@ from pathlib import PurePath
 
 import compilescope
 from compilescope.domain import events as e
-from compilescope.domain import units
+from compilescope.domain import prose, units
 from compilescope.domain.advice import advise
-from compilescope.domain.comparison import LEAVE_IT, NO_ANSWER, Comparison, Recommendation, recommend
+from compilescope.domain.comparison import Comparison, Recommendation, recommend
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement
@@ -142,30 +142,18 @@ def _question(runs: Sequence[Run]) -> str:
 
 def _answer(comparison: Comparison, found: Recommendation | None) -> Card:
     if found is None:
-        return Card(title=NO_ANSWER, text="No configuration has run to its end.", tone="muted")
+        return Card(title="No answer yet", text="No configuration has run to its end.", tone="muted")
     run = next((run for run in comparison.runs if run.id == found.run_id), None)
-    if run is None and all(run.outcome != "finished" for run in comparison.runs):
-        return Card(title="Nothing can be recommended", text="No configuration has run to its end.", tone="muted")
     if run is None:
         # eager is an answer, and that nothing could be told is another one
-        title = next((head for head in (LEAVE_IT, NO_ANSWER) if found.summary.startswith(head)), "")
-        reason = shortened(_without(found.summary, title), REASON_CHARACTERS)
-        return Card(title=title or "Nothing can be recommended", text=reason, tone="muted")
+        return Card(title=prose.title(found), text=shortened(prose.body(found), REASON_CHARACTERS), tone="muted")
     return Card(
-        title=f"Use {names(comparison.runs)[run.id]}",
-        text=_without(found.summary, f"Use {run.label}"),
+        title=prose.title(found, names(comparison.runs)[run.id]),
+        text=prose.body(found),
         code=found.snippet,
         points=[shortened(point) for point in (*_costs(run), *found.caveats)],
         tone="good",
     )
-
-
-def _without(summary: str, start: str) -> str:
-    """The summary without what the card's title says already."""
-    rest = summary.removeprefix(start)
-    text = rest.lstrip(".: ")
-    # after a full stop comes a name, which is left as it is
-    return text[:1].upper() + text[1:] if rest.startswith(":") else text
 
 
 def _costs(run: Run) -> Iterator[str]:

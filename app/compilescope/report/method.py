@@ -113,6 +113,9 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "“Faster” and “slower” are said only where the interval excludes 1 and the estimate lies beyond the noise "
         "floor; “no difference” only where the interval leaves no room for one of "
         f"{100 * TOO_NOISY:g} %; else it is too noisy to tell. {noise_floor_text(comparison.noise_floor)}",
+        "Of configurations that cannot be told apart from the fastest, the simplest is recommended. Those of the same "
+        "generated code count once. What is said of the one chosen among k holds for all k intervals at once (each of "
+        "1 − 0.05 / k), and that it is the best for all k − 1 comparisons with the others at once.",
         "Results (outputs, inputs and buffers after the call; loss and gradients of parameters in training, but not "
         "the optimizer’s update) are compared with eager’s on the same inputs, the same state and the same random "
         "numbers, and with a float64 reference where one can be made. A sweep is compared at each size; its verdict is "

@@ -15,6 +15,7 @@ from typing import Any
 
 from compilescope.domain import units
 from compilescope.domain.errors import AppError
+from compilescope.domain.verdict import stored_kind
 from compilescope.report.columns import (
     COLUMNS,
     Column,
@@ -167,7 +168,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _cell(value: Mapping[str, Any], path: str) -> str | int | float:
-    found = at(value, path)
+    found = stored_kind(value) if path == "verdict.kind" else at(value, path)
     if found is None:
         return ""
     if path in ("graph_breaks", "recompiles"):

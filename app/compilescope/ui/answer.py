@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from compilescope.domain import units
+from compilescope.domain import prose, units
 from compilescope.domain.comparison import Recommendation
 from compilescope.domain.estimate import rough, total_s
 from compilescope.domain.events import RunError
@@ -16,6 +16,8 @@ from compilescope.domain.run import Run
 from compilescope.domain.standing import progress, when_failed
 from compilescope.ui.findings import Findings
 from compilescope.ui.state import AppState
+
+UNTOUCHED = "torch.compile gave the model back as it was, without an error."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,18 +153,17 @@ def _conclusion(runs: Sequence[Run], findings: Findings) -> Answer:
     if alarm:
         return Answer(
             title=alarm,
-            text="torch.compile gave the model back as it was, without an error. " + _sentences(recommendation, 0),
+            text=" ".join([UNTOUCHED, prose.summary(recommendation), *recommendation.caveats]),
             tone="bad",
         )
     return recommended(recommendation, failed)
 
 
 def recommended(recommendation: Recommendation, failed: Sequence[Run]) -> Answer:
-    title = _title(recommendation)
     also = [f"{units.plural(len(failed), 'configuration')} did not finish."] if failed else []
     return Answer(
-        title=title,
-        text=" ".join([*also, _sentences(recommendation, 1)]).strip(),
+        title=prose.headline(recommendation),
+        text=" ".join([*also, *prose.sentences(recommendation), *recommendation.caveats]),
         tone="good" if recommendation.config else "warn",
         snippet=recommendation.snippet,
         action="snippet" if recommendation.snippet else "",
@@ -187,21 +188,3 @@ def fault(error: RunError) -> str:
         return f"The script could not be loaded{where}."
     when = when_failed(error)
     return f"It ended {when}{where}." if when else ""
-
-
-def _title(recommendation: Recommendation) -> str:
-    return _split(recommendation.summary)[0].removesuffix(".")
-
-
-def _sentences(recommendation: Recommendation, start: int) -> str:
-    """The recommendation from its sentence `start` on, with what to know before relying on it."""
-    return " ".join([*_split(recommendation.summary)[start:], *recommendation.caveats])
-
-
-def _split(text: str) -> list[str]:
-    """Sentences, the first one only up to its semicolon; a number's point has no space behind it."""
-    head, semicolon, tail = text.partition("; ")
-    if semicolon and ". " not in head:
-        return [head, *_split(tail)]
-    parts = text.split(". ")
-    return [part if part.endswith(".") or i == len(parts) - 1 else part + "." for i, part in enumerate(parts)]

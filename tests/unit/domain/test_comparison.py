@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from compilescope.domain import events as e
-from compilescope.domain.comparison import Comparison, judge, recommend, relative, saving_text
+from compilescope.domain.comparison import Comparison, judge, recommend
 from compilescope.domain.config import Config
+from compilescope.domain.prose import saving_text, summary
+from compilescope.domain.ranking import relative
 from compilescope.domain.run import Run
 from compilescope.domain.standing import standing
 from compilescope.domain.statistics import Interval
@@ -150,14 +152,14 @@ def test_that_a_failure_gives_its_stage_and_hint(make_run: RunMaker):
 def test_that_too_few_calls_are_said(make_run: RunMaker):
     found = judge(make_run(blocks=0))
 
-    assert found is not None and found.kind == "no_difference"
+    assert found is not None and found.kind == "too_noisy"
     assert "Too few" in found.summary
 
 
 def test_that_noise_is_not_sold_as_no_difference(make_run: RunMaker):
     found = judge(make_run(speedup=1.0, noise=0.8, blocks=20))
 
-    assert found is not None and found.kind == "no_difference"
+    assert found is not None and found.kind == "too_noisy"
     assert found.summary.startswith("Too noisy to tell")
 
 
@@ -166,11 +168,11 @@ def test_that_a_gain_which_the_interval_leaves_open_is_too_noisy_to_tell_and_not
 
     verdict, found = judge(run), recommend(Comparison(id="c", created=0.0, runs=[run]))
 
-    assert verdict is not None and verdict.kind == "no_difference"
+    assert verdict is not None and verdict.kind == "too_noisy"
     assert verdict.summary == "Too noisy to tell: between 0.995× and 1.19× of eager's speed."
     assert standing(run, verdict) == "too noisy"
-    assert found is not None and found.summary.startswith("No answer yet.")
-    assert found.summary.endswith("A longer measurement, or a quieter machine, could still tell otherwise.")
+    assert found is not None and summary(found).startswith("No answer yet.")
+    assert summary(found).endswith("A longer measurement, or a quieter machine, could still tell otherwise.")
 
 
 def test_that_no_longer_measurement_is_asked_for_where_the_timing_was_given_up(make_run: RunMaker):
@@ -179,8 +181,8 @@ def test_that_no_longer_measurement_is_asked_for_where_the_timing_was_given_up(m
 
     found = recommend(Comparison(id="c", created=0.0, runs=[run]))
 
-    assert found is not None and found.summary.startswith("No answer yet.")
-    assert found.summary.endswith("The timing was given up. Look at the loss.")
+    assert found is not None and summary(found).startswith("No answer yet.")
+    assert summary(found).endswith("The timing was given up. Look at the loss.")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def test_that_a_slow_first_call_with_the_users_own_cache_is_no_cold_caveat(make_
 
     found = recommend(Comparison(id="c", created=0.0, runs=[run]))
 
-    assert found is not None and "pays off" not in found.summary
+    assert found is not None and "pays off" not in summary(found)
     assert "The first call takes 40.0 s with your own cache." in found.caveats
 
 
@@ -245,7 +247,7 @@ def test_that_nothing_is_recommended_where_no_run_finished(make_run: RunMaker):
     found = recommend(Comparison(id="c", created=0.0, runs=runs))
 
     assert found is not None and found.config is None
-    assert found.summary.startswith("Nothing can be recommended")
+    assert summary(found).startswith("Nothing can be recommended")
 
 
 def test_that_reasons_carry_numbers_with_units(make_run: RunMaker):
@@ -268,7 +270,7 @@ def test_that_processes_that_contradict_each_other_are_a_warning(make_run: RunMa
 
     found = judge(make_run(starts=("cold",), noise=0.001, extra=slow))
 
-    assert found is not None and found.kind == "no_difference"
+    assert found is not None and found.kind == "too_noisy"
     assert any(reason.startswith("Warning") and "warm" in reason for reason in found.reasons)
 
 
@@ -284,7 +286,7 @@ def test_that_the_fastest_is_recommended_with_its_line_of_code(make_run: RunMake
 
     assert found is not None and found.run_id == "b"
     assert found.snippet == 'model = torch.compile(model, mode="reduce-overhead")'
-    assert "2.0" in found.summary and "pays off" in found.summary
+    assert "2.0" in summary(found) and "pays off" in summary(found)
 
 
 def test_that_the_simpler_of_two_equals_is_recommended(make_run: RunMaker):
@@ -307,13 +309,13 @@ def test_that_a_gain_is_recommended_which_the_ratio_shows_although_the_intervals
     found = recommend(comparison)
 
     assert found is not None and found.run_id == "best"
-    assert "no provable gain" not in found.summary
+    assert "no provable gain" not in summary(found)
 
     # with a floor above their ratio, the simpler one is as good
     comparison.noise_floor = 0.06
     found = recommend(comparison)
     assert found is not None and found.run_id == "plain"
-    assert "which is no provable gain over it" in found.summary
+    assert "which is not a provable gain" in summary(found)
 
 
 def test_that_leaving_it_eager_is_an_answer(make_run: RunMaker):
@@ -326,8 +328,8 @@ def test_that_leaving_it_eager_is_an_answer(make_run: RunMaker):
     found = recommend(Comparison(id="c", created=0.0, runs=runs))
 
     assert found is not None and found.config is None and found.snippet == ""
-    assert found.summary.startswith("Leave it eager")
-    assert all(word in found.summary for word in ("Slower", "wrong", "captured no graph"))
+    assert summary(found).startswith("Leave it eager")
+    assert all(word in summary(found) for word in ("Slower", "wrong", "captured no graph"))
 
 
 def test_that_what_is_not_settled_is_not_given_up(make_run: RunMaker):
@@ -335,9 +337,9 @@ def test_that_what_is_not_settled_is_not_given_up(make_run: RunMaker):
 
     words = [recommend(Comparison(id="c", created=0.0, runs=[run])) for run in (noisy, alike)]
 
-    assert words[0] is not None and words[0].summary.startswith("No answer yet.")
-    assert "longer measurement" in words[0].summary
-    assert words[1] is not None and "longer measurement" not in words[1].summary
+    assert words[0] is not None and summary(words[0]).startswith("No answer yet.")
+    assert "longer measurement" in summary(words[0])
+    assert words[1] is not None and "longer measurement" not in summary(words[1])
 
 
 def test_that_a_recommendation_carries_its_caveats(make_run: RunMaker):
@@ -372,7 +374,7 @@ def test_that_another_precision_is_another_question(make_run: RunMaker):
     found = recommend(Comparison(id="c", created=0.0, runs=runs))
 
     assert found is not None and found.run_id == "b"
-    assert "inference in fp32" in found.summary
+    assert "inference in fp32" in summary(found)
 
 
 def test_that_a_long_list_of_losers_is_counted_and_not_recited(make_run: RunMaker):
@@ -380,13 +382,13 @@ def test_that_a_long_list_of_losers_is_counted_and_not_recited(make_run: RunMake
 
     found = recommend(Comparison(id="c", created=0.0, runs=runs))
 
-    assert found is not None and "of 5 configurations" in found.summary and "5 slower" in found.summary
+    assert found is not None and "of 5 configurations" in summary(found) and "5 slower" in summary(found)
 
 
 def test_that_a_recommendation_says_what_a_long_job_saves(make_run: RunMaker):
     found = recommend(Comparison(id="c", created=0.0, runs=[make_run(speedup=2.0)]))
 
-    assert found is not None and "of 10 h in eager it saves 4 h 57 min to 5 h 3 min" in found.summary
+    assert found is not None and "of 10 h in eager it saves 4 h 57 min to 5 h 3 min" in summary(found)
 
 
 def test_that_what_a_long_job_saves_is_as_uncertain_as_the_speedup():

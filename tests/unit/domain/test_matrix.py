@@ -9,6 +9,7 @@ import pytest
 from compilescope.domain.comparison import Comparison, recommend
 from compilescope.domain.config import Choices, Config
 from compilescope.domain.matrix import matrix, next_label
+from compilescope.domain.prose import summary
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.workload import PHASES, PRECISIONS, Workload
@@ -75,7 +76,7 @@ def test_that_each_precision_is_answered_against_its_own_eager(make_run: RunMake
     assert found is not None and found.run_id == "0" and found.scope == "inference in fp32"
     (other,) = found.others
     assert other.run_id == "1" and other.scope == "inference in bf16"
-    assert "This holds for inference in fp32. Inference in bf16: use default (bf16): 2.5" in found.summary
+    assert "This holds for inference in fp32. Inference in bf16: use default (bf16): 2.5" in summary(found)
 
 
 def test_that_one_precision_may_be_left_eager_and_another_not(make_run: RunMaker) -> None:

@@ -207,6 +207,16 @@ def test_that_a_break_even_is_null_where_the_verdict_is_not_faster(
     assert {even for run in value["runs"] for even in run["break_even"].values()} == {None}
 
 
+@pytest.mark.parametrize("options", [{"interval": (1.09, 0.995, 1.19)}, {"blocks": 0}])
+def test_that_what_is_not_known_to_be_alike_is_too_noisy_by_the_schema(
+    make_run: RunMaker, validator: jsonschema.Draft202012Validator, options: dict[str, Any]
+):
+    value = results(make_run(**options))
+
+    validator.validate(value)
+    assert value["runs"][0]["verdict"]["kind"] == "too_noisy"
+
+
 def test_that_entries_and_failed_compiles_are_in_the_json(
     make_run: RunMaker, validator: jsonschema.Draft202012Validator
 ):

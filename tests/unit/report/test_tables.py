@@ -134,6 +134,22 @@ def test_that_a_gain_which_is_not_excluded_is_not_shown_as_no_difference(make_ru
     assert text_table(value).splitlines()[4].endswith("too noisy")
 
 
+def test_that_too_noisy_is_a_kind_of_its_own_and_older_files_still_show_it(make_run: RunMaker):
+    runs = [make_run("a", noise=0.8, blocks=20, speedup=1.0), make_run("b", speedup=1.0), make_run("c", blocks=0)]
+    value = comparison_json(Comparison(id="c", created=0.0, runs=runs))
+    words = ["too noisy", "no difference", "no speedup"]
+    kinds = ["too_noisy", "no_difference", "too_noisy"]
+
+    assert [run["verdict"]["kind"] for run in value["runs"]] == kinds
+    for run in value["runs"]:
+        # as version 1 wrote them
+        run["verdict"]["kind"] = "no_difference"
+
+    assert [line.rsplit("  ", 1)[1] for line in text_table(value).splitlines()[4:7]] == words
+    assert [line.split(" | ")[-1].strip(" |") for line in markdown(value).splitlines()[6:9]] == words
+    assert [row["verdict.kind"] for row in rows(csv_text(value))] == kinds
+
+
 def test_that_first_calls_with_the_users_own_cache_are_said_to_be_such(make_run: RunMaker, value: dict[str, Any]):
     own = comparison_json(Comparison(id="c", created=0.0, runs=[make_run(cache_was_empty=None)]))
 

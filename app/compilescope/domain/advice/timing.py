@@ -18,11 +18,11 @@ from compilescope.domain.advice.rule import (
     place_text,
     places_of,
 )
-from compilescope.domain.comparison import choose, interval_text, judge, relative
+from compilescope.domain.comparison import interval_text, judge
 from compilescope.domain.measures import measure
+from compilescope.domain.ranking import choose, relative
 from compilescope.domain.run import COMPILED, Run
 from compilescope.domain.statistics import TOO_NOISY, difference
-from compilescope.domain.verdict import is_undecided
 
 AMPERE = (8, 0)
 # a short job is over before this
@@ -139,7 +139,7 @@ def never_pays(case: Case) -> Iterator[Advice]:
     if verdict is None or speedup is None or first is None:
         return
     found = verdict.cold_break_even
-    if verdict.kind in ("slower", "no_difference") and not is_undecided(speedup):
+    if verdict.kind in ("slower", "no_difference"):
         yield Advice(
             code="never_pays",
             title="Compiling does not pay off here",
@@ -166,9 +166,9 @@ def autotune_not_worth_it(case: Case) -> Iterator[Advice]:
     if not case.run.config.wants_autotuning or own is None or first is None or verdict is None:
         return
     plain = [other for other in case.others if _does_without_autotuning(other, case)]
-    if verdict.kind not in ("faster", "slower", "no_difference") or not plain:
+    if verdict.kind not in ("faster", "slower", "no_difference", "too_noisy") or not plain:
         return
-    other, _ = choose(plain, case.noise_floor)
+    other = choose(plain, case.noise_floor)
     figures = measure(other)
     yield Advice(
         code="autotune_not_worth_it",

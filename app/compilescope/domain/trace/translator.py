@@ -319,7 +319,9 @@ class TraceTranslator:
         name = str(value.get("filename") or "") if isinstance(value, dict) else ""
         frame = self._frames.get(record.compile_id)
         name = name or (frame.place.function if frame and frame.place else None) or ""
-        return e.Text(kind=kind, name=Path(name).name, file=self.trace, offset=record.offset, length=record.length)
+        span: dict[str, Any] = {"file": self.trace, "offset": record.offset, "length": record.length}
+        digest = code.digest(record.payload) if kind == "output_code" else ""
+        return e.Text(kind=kind, name=Path(name).name, digest=digest, **span)
 
     def _cache(self, record: TraceRecord, cache: str, state: str) -> e.Cache:
         payload = record.payload

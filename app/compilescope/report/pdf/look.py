@@ -39,6 +39,7 @@ KINDS = {
     "slower": "#d55e00",
     "incorrect": "#cc79a7",
     "no_difference": "#7a7f87",
+    "too_noisy": "#7a7f87",
     "not_compiled": "#e69f00",
 }
 TONES: dict[Tone, str] = {

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QWidget
 
 from compilescope.domain import units
 from compilescope.domain.measures import ShapeMeasures
-from compilescope.domain.verdict import is_undecided
 from compilescope.report.blocks import CostChart, CostLine
 from compilescope.report.figures import cost_chart
 from compilescope.ui.charts.chart import Chart
@@ -75,7 +74,7 @@ def _why_no_crossing(shown: Charted | None) -> str:
         return _OWN_CACHE
     if verdict.kind in ("incorrect", "not_compiled"):
         return _NO_USE
-    return _UNDECIDED if is_undecided(speedup) else _NEVER
+    return _UNDECIDED if verdict.kind == "too_noisy" else _NEVER
 
 
 _TOKENS = {"eager": "eager", "cold cache": "compiled", "warm cache": "good"}

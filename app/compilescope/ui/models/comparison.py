@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compilescope.domain import units
-from compilescope.domain.comparison import interval_text, relative
+from compilescope.domain.comparison import interval_text
 from compilescope.domain.matrix import labelled, varying_parts
 from compilescope.domain.measures import Measures, Summary
+from compilescope.domain.ranking import relative
 from compilescope.domain.run import Run
 from compilescope.domain.standing import standing, tone
 from compilescope.domain.statistics import Interval
