@@ -26,13 +26,20 @@ _Number = TypeVar("_Number", int, float)
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Seconds per call of one side. `median` is the geometric mean of each process's median; the rest is of all
-    blocks (or calls)."""
+    """Seconds per call of one side: quantiles of one sample, the blocks (or calls) of all processes, each process
+    weighing the same. `processes`: each one's own median, by its start."""
 
     median: float
     p05: float
     p95: float
     samples: int
+    processes: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the processes' medians differ by more than anybody would leave unsaid."""
+        medians = [median for _, median in self.processes]
+        return bool(medians) and max(medians) > (1 + statistics.TOO_NOISY) * min(medians)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,16 +228,17 @@ def _speedup(run: Run, pairs: Sequence[Pairs]) -> Interval | None:
 def _summary(
     processes: Sequence[ProcessStory], side: str, *, shape: int = 0, measure: str = "back_to_back"
 ) -> Summary | None:
-    groups = [kept for p in processes if (kept := p.samples(side, shape=shape, measure=measure).ordered())]
-    if not groups:
+    told = [(p.start, p.samples(side, shape=shape, measure=measure).ordered()) for p in processes]
+    told = [(start, kept) for start, kept in told if kept]
+    if not told:
         return None
-    # sorted parts sort fast, here and within the quantiles
-    everything = sorted(itertools.chain.from_iterable(groups))
+    everything = statistics.balanced([kept for _, kept in told])
     return Summary(
-        median=statistics.geometric_mean([statistics.median(group) for group in groups]),
+        median=statistics.quantile(everything, 0.5),
         p05=statistics.quantile(everything, 0.05),
         p95=statistics.quantile(everything, 0.95),
-        samples=len(everything),
+        samples=sum(len(kept) for _, kept in told),
+        processes=tuple((start, statistics.quantile(kept, 0.5)) for start, kept in told),
     )
 
 

@@ -179,6 +179,7 @@ def _summary(summary: Summary | None) -> dict[str, Any] | None:
         "p05": summary.p05 * 1e3,
         "p95": summary.p95 * 1e3,
         "samples": summary.samples,
+        "processes": [{"start": start, "median": median * 1e3} for start, median in summary.processes],
     }
 
 

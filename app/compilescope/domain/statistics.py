@@ -153,6 +153,18 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
+def balanced(groups: Sequence[Sequence[float]]) -> list[float]:
+    """One sorted sample of several that are sorted, in which each weighs the same: the values of a smaller one are
+    repeated, evenly over its range."""
+    size = max(map(len, groups))
+    spread = (
+        group if len(group) == size else [group[(2 * i + 1) * len(group) // (2 * size)] for i in range(size)]
+        for group in groups
+    )
+    # sorted parts sort fast, here and within the quantiles
+    return sorted(itertools.chain.from_iterable(spread))
+
+
 def geometric_mean(values: Sequence[float]) -> float:
     """The mean that ratios have: that of eager over that of compiled is the mean of their ratios."""
     return math.exp(math.fsum(map(math.log, values)) / len(values))

@@ -275,7 +275,24 @@ def _time_reason(measures: Measures) -> str:
         f"95 % interval of the speedup {speedup.low:.3f} to {speedup.high:.3f} from {compiled.samples} blocks"
         f"{_stop_text(measures.stopped_by, speedup)}."
         + ("" if speedup.contains(eager.median / compiled.median) else WANDERED)
+        + _processes_text(measures)
     )
+
+
+def _processes_text(measures: Measures) -> str:
+    """Each process's own median where they differ, since one of both tells neither."""
+    sides = (
+        ("eager", measures.eager),
+        ("compiled", measures.compiled),
+        ("eager latency", measures.eager_latency),
+        ("compiled latency", measures.compiled_latency),
+    )
+    apart = [
+        f"{name} {', '.join(f'{units.duration(median)} {start}' for start, median in found.processes)}"
+        for name, found in sides
+        if found and found.is_apart
+    ]
+    return f" The two processes' medians differ: {'; '.join(apart)}." if apart else ""
 
 
 def _stop_text(stopped_by: str | None, speedup: Interval) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import random
 from collections.abc import Callable
 
 import pytest
@@ -255,3 +257,45 @@ def test_that_zero_and_negative_times_are_no_samples(make_run: RunMaker):
     found = measure(make_run(extra=extra))
 
     assert found.eager and found.eager.samples == 120
+
+
+def timed_run(*processes: list[float]) -> Run:
+    """A run whose processes told these seconds of single compiled calls, and blocks that are like each other's."""
+    run = Run("r", config=Config(), workload=Workload(script="model.py"))
+    for start, seconds in zip(("cold", "warm"), processes, strict=True):
+        run.apply_all([e.Hello(start=start), e.Compile(compile_id="0/0", state="end", graphs=1, ops=3)])
+        for side in ("eager", "compiled"):
+            run.apply(e.Samples(side=side, clock="wall", seconds=(2e-3,) * 30))
+        run.apply(e.Samples(side="compiled", measure="latency", clock="wall", seconds=tuple(seconds)))
+    run.apply(e.Ended())
+    return run
+
+
+def test_that_a_median_lies_between_its_percentiles_however_unlike_the_processes_are():
+    rng = random.Random(7)
+    for _ in range(300):
+        cold, warm = (
+            [
+                rng.choice((1e-3, 0.5)) * math.exp(rng.gauss(0, rng.choice((0.0, 0.5))))
+                for _ in range(rng.randint(1, 90))
+            ]
+            for _ in range(2)
+        )
+
+        found = measure(timed_run(cold, warm)).compiled_latency
+
+        assert found and found.p05 <= found.median <= found.p95
+        assert min(cold + warm) <= found.p05 and found.p95 <= max(cold + warm)
+        assert found.samples == len(cold) + len(warm)
+
+
+def test_that_processes_weigh_the_same_and_are_both_told_where_they_differ():
+    # 10 calls of a slow process beside 200 of a fast one
+    run = timed_run([22e-3] * 10, [1.7e-3] * 200)
+    found, verdict = measure(run).compiled_latency, judge(run)
+
+    assert found and found.p05 == 1.7e-3 and found.p95 == 22e-3
+    assert found.processes == (("cold", 22e-3), ("warm", 1.7e-3))
+    assert verdict and any("compiled latency 22.0 ms cold, 1.70 ms warm" in reason for reason in verdict.reasons)
+    calm = judge(timed_run([1.7e-3] * 10, [1.75e-3] * 200))
+    assert calm and not any("medians differ" in reason for reason in calm.reasons)
