@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from compilescope.domain import statistics, units
-from compilescope.domain.breakeven import break_even_text
 from compilescope.domain.config import Config
 from compilescope.domain.faults import HINT, fault
 from compilescope.domain.matrix import workload_name
@@ -157,8 +156,8 @@ def _choice(chosen: Run, best: Run, verdict: Verdict, count: int) -> str:
         text += f"; {best.label} measured {interval_text(_speedup(best))}, which is no provable gain over it"
     elif count > 1:
         text += f", the best of {count}"
-    if verdict.cold_break_even is not None:
-        text += f". It pays off after {break_even_text(verdict.cold_break_even)}"
+    if verdict.pays_off:
+        text += f". It {verdict.pays_off}"
         text += saving_text(_speedup(chosen), measures.cold_first_call_s or 0.0)
     return text + "."
 

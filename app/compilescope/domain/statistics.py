@@ -51,6 +51,10 @@ ERROR_SHARE = 0.7
 # that waits for its launches
 SCATTER_SHARE = {"wall": 0.2, "cuda_event": 0.5}
 
+# how far a machine's own speed, which both sides share, differs from one process to the next at least: on a shared
+# machine windows some seconds apart were 2 to 4 % apart, however calm each was
+LEAST_LEVEL = 0.03
+
 # a difference that matters: nobody may say "no difference" of an interval that reaches as far, to either side
 TOO_NOISY = 0.1
 
@@ -238,6 +242,20 @@ def interval_from(processes: Sequence[Pairs], variances: Sequence[float]) -> Int
     half = _half_width(ratios, widened, _prior_scale(used, widened))
     half = max(half, max(abs(value - centre) for value in ratios))
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
+
+
+def level_interval(value: float, processes: Sequence[Sequence[float]]) -> Interval:
+    """The interval of one side's own time per call, from the seconds of its blocks in each process.
+
+    It moves with the machine's speed, of which a ratio is free: processes are expected to differ by as much as blocks.
+    """
+    logs = [math.log(median(seconds)) for seconds in processes]
+    scatters = [math.log(quantile(seconds, 0.75) / quantile(seconds, 0.25)) / 1.349 for seconds in processes]
+    # a median of normal values varies pi / 2 times as much as their mean
+    variances = [scatter**2 * math.pi / 2 / len(row) for scatter, row in zip(scatters, processes, strict=True)]
+    scale = max(LEAST_LEVEL, math.sqrt(math.fsum(scatter**2 for scatter in scatters) / len(scatters)))
+    half = max(_half_width(logs, variances, scale), *(abs(log - math.log(value)) for log in logs))
+    return Interval(value=value, low=value * math.exp(-half), high=value * math.exp(half))
 
 
 def disagree(processes: Sequence[Pairs]) -> bool | None:

@@ -51,6 +51,7 @@ CSV_PATHS = (
     *("memory.eager_peak_bytes", "memory.compiled_peak_bytes", "memory.compile_peak_bytes"),
     *("numerics.verdict", "numerics.max_abs_error", "numerics.reference_ratio", "numerics.detail"),
     *("break_even.cold_calls", "break_even.cold_s", "break_even.warm_calls", "break_even.warm_s"),
+    *("break_even.own_calls", "break_even.own_s"),
     *("error.stage", "error.type", "error.message", "error.hint"),
 )
 # the same in every row, so that rows of several files can be put together
