@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from compilescope.domain import units
+from compilescope.domain.baseline import baseline_sentences
 from compilescope.domain.errors import AppError
 from compilescope.report.columns import (
     COLUMNS,
@@ -104,6 +105,8 @@ def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
     lines += (
         ["", *(line for text in warnings.values() for line in _wrapped(f"Note: {text}", width))] if warnings else []
     )
+    if found := comparison.get("baseline"):
+        lines += ["", *(line for text in baseline_sentences(found) for line in _wrapped(text, width))]
     recommendation = comparison.get("recommendation")
     if recommendation:
         lines += ["", *_wrapped(recommendation["summary"], width)]
