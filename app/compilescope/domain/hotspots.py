@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compilescope.domain import events as e
 from compilescope.domain import units
-from compilescope.domain.measures import Measures, Summary, measure
+from compilescope.domain.measures import FAR, Measures, Summary, measure
 from compilescope.domain.peaks import SOURCE, Peak, peak_of
 from compilescope.domain.run import COMPILED, EAGER, Run
 
@@ -70,7 +70,8 @@ class Hotspot:
 class SideTime:
     """One side's call. `whole_s` is what shares are of: the time per call, or on a CPU that of a profiled call.
 
-    `idle_share`: of the time per call in which neither kernel nor copy ran on the GPU; None on a CPU.
+    `idle_share`: of the time per call in which neither kernel nor copy ran on the GPU; None on a CPU. `slowdown`: how
+    many times as long a call took while profiled, on a GPU its kernels alone; where that `is_far`, rows have no rates.
     """
 
     side: str
@@ -84,6 +85,7 @@ class SideTime:
     idle_share: float | None
     flops_per_s: float | None
     flops_share: float | None
+    is_far: bool = False
 
     @property
     def hidden(self) -> int:
@@ -170,21 +172,28 @@ def _side(
         return None
     on_gpu = profile.clock == "device"
     per_call = summary.median if summary else None
-    whole = per_call if on_gpu else profile.call_s
     active = profile.active_s if profile.active_s is not None else profile.seconds
-    rate = _rate(sum(flops.values()) or None, active if on_gpu else per_call)
+    profiled_s = active if on_gpu else profile.call_s
+    slowdown = profiled_s / per_call if profiled_s and per_call else None
+    # kernels may well take less than the call around them
+    is_far = slowdown is not None and (slowdown > FAR or (not on_gpu and slowdown < 1 / FAR))
+    kernels = [replace(row, flops=None, bytes=None) if is_far else row for row in profile.kernels]
+    whole = profile.call_s if not on_gpu else None if is_far else per_call
+    # on a CPU the rate of the whole call is by the timed one
+    rate = None if on_gpu and is_far else _rate(sum(flops.values()) or None, active if on_gpu else per_call)
     return SideTime(
         side=profile.side,
         clock=profile.clock,
-        rows=tuple(_row(kernel, whole, peak if on_gpu else None) for kernel in profile.kernels),
+        rows=tuple(_row(row, whole, peak if on_gpu else None) for row in kernels),
         seconds=profile.seconds,
         launches=profile.launches,
         names=profile.names,
         whole_s=whole,
-        slowdown=profile.call_s / per_call if profile.call_s and per_call and not on_gpu else None,
-        idle_share=max(1 - active / per_call, 0.0) if on_gpu and per_call else None,
+        slowdown=slowdown,
+        idle_share=max(1 - active / per_call, 0.0) if on_gpu and per_call and not is_far else None,
         flops_per_s=rate,
-        flops_share=_share_of_time(flops, active, peak) if on_gpu else None,
+        flops_share=_share_of_time(flops, active, peak) if on_gpu and not is_far else None,
+        is_far=is_far,
     )
 
 
@@ -283,13 +292,22 @@ def _on_bounds(found: Hotspots) -> Iterator[str]:
 
 
 def _on_profiler(found: Hotspots) -> Iterator[str]:
-    slower = [(side.side, side.slowdown) for side in found.sides if side.slowdown and side.slowdown > 1]
+    no_rates = "; that is too unlike the timed call to tell rates from it" if any(s.is_far for s in found.sides) else ""
+    apart = [(side, side.slowdown) for side in found.sides if side.slowdown]
+    far = [(side, slowdown) for side, slowdown in apart if side.is_far]
+    slower = [(side, slowdown) for side, slowdown in apart if side.clock != "device" and slowdown > 1]
     if any(slowdown >= 1.1 for _, slowdown in slower):
-        texts = " and ".join(f"{slowdown:.1f} times as long {name}" for name, slowdown in slower)
         yield (
-            f"While it was profiled, a call took {texts}, so small operators look larger here than they are; "
-            "shares are of the profiled call."
+            f"While it was profiled, a call took {_times_as_long(slower)}, so small operators look larger here than "
+            f"they are; shares are of the profiled call{no_rates}."
         )
+    elif far:
+        whose = "the kernels of a call" if far[0][0].clock == "device" else "a call"
+        yield f"While it was profiled, {whose} took {_times_as_long(far)} as a timed call{no_rates}."
+
+
+def _times_as_long(sides: Sequence[tuple[SideTime, float]]) -> str:
+    return " and ".join(f"{units.significant(slowdown, 2)} times as long {side.side}" for side, slowdown in sides)
 
 
 def rate_text(value: float | None, unit: str) -> str:

@@ -18,6 +18,8 @@ from compilescope.domain.statistics import Interval, Pairs
 
 # below this share of busy time the GPU waits for Python more than launches can overlap
 LAUNCH_BOUND_SHARE = 0.7
+# a profiled call that takes so many times as long as a timed one is another call: it carries neither rates nor shares
+FAR = 1.5
 # calls as long as this are told one by one on a CPU: `each_from_s` of the worker's WallClock
 TOLD_ALONE_S = 1e-4
 
@@ -133,6 +135,8 @@ class Measures:
         """Whether the compiled side leaves the GPU waiting for Python; None where that is not known."""
         busy_s, whole = self.compiled_gpu_busy_s, self.profiled(COMPILED)
         if busy_s is None or whole is None or self.clock != "cuda_event":
+            return None
+        if self.compiled_busy_share is None:
             return None
         # while memory is copied the GPU does not wait for Python
         return (busy_s + (self.compiled_gpu_copies_s or 0.0)) / whole.median < LAUNCH_BOUND_SHARE
@@ -303,7 +307,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _share(busy_s: float | None, whole: Summary | None) -> float | None:
-    return None if busy_s is None or whole is None else busy_s / whole.median
+    share = None if busy_s is None or whole is None else busy_s / whole.median
+    return share if share is not None and share <= FAR else None
 
 
 def _shapes(run: Run) -> tuple[ShapeMeasures, ...]:

@@ -178,6 +178,9 @@ def difference(interval: Interval | None, noise_floor: float = NOISE_FLOOR) -> s
     """Says "faster" or "slower" where a speedup's interval excludes 1 and its estimate lies beyond the noise floor."""
     if interval is None or abs(interval.value - 1) <= noise_floor or interval.contains(1.0):
         return None
+    if interval.low == interval.high:
+        # a clock that ticks too coarsely, or a single value: what shows no spread shows no difference
+        return None
     return "faster" if interval.value > 1 else "slower"
 
 
@@ -187,6 +190,12 @@ def is_settled(interval: Interval | None) -> bool:
     A narrow one that reaches farther leaves a gain or a loss open that matters.
     """
     return interval is not None and interval.low >= 1 / (1 + TOO_NOISY) and interval.high <= 1 + TOO_NOISY
+
+
+def is_told(interval: Interval) -> bool:
+    """Whether a speedup may stand among others by its value: it is a difference or none, within a factor of two."""
+    is_known = is_settled(interval) or not interval.contains(1.0)
+    return is_known and interval.high <= 2 * interval.low
 
 
 def quick_interval(pairs: Pairs) -> Interval | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from compilescope.domain import statistics, units
 from compilescope.domain.agreement import Agreement
@@ -214,11 +215,15 @@ def _of_sizes(sentence: str, measures: Measures) -> str:
     """A sentence on the speedup, with the size that it is of, and what other sizes of a sweep came to."""
     if not measures.shapes:
         return sentence
-    others = [row.speedup.value for row in measures.shapes[1:] if row.speedup]
+    timed = [row.speedup for row in measures.shapes[1:] if row.speedup]
+    others = [found.value for found in timed if statistics.is_told(found)]
     text = f"{sentence.removesuffix('.')} at {measures.shapes[0].label}"
     if others:
+        which = "other" if len(others) == len(timed) else f"{len(others)} of {len(timed)} other"
         low, high = units.ratio(min(others)), units.ratio(max(others))
-        text += f"; at other sizes {low}" + (f" to {high}" if low != high else "")
+        text += f"; at {which} sizes {low}" + (f" to {high}" if low != high else "")
+    if noisy := len(timed) - len(others):
+        text += f"; {units.plural(noisy, 'size')} {'is' if noisy == 1 else 'are'} too noisy to tell"
     return f"{text}."
 
 
@@ -397,7 +402,7 @@ def story_reasons(run: Run) -> list[str]:
         text = failure_text(story.failed_compiles[0])
         reasons.append(f"{text[0].upper()}{text[1:]}: it runs eager.")
     if breaks:
-        reasons.append(f"{units.plural(breaks, 'graph break')} at {units.plural(story.break_places, 'place')}.")
+        reasons.append(f"{units.plural(breaks, 'graph break')}{places_text(story)}.")
     if recompiles:
         reasons.append(f"{units.plural(recompiles, 'recompile')}.")
     if story.recompile_limits:
@@ -407,6 +412,20 @@ def story_reasons(run: Run) -> list[str]:
     if skips:
         reasons.append(f"CUDA graphs were skipped: {skips[0].reason or 'no reason given'}.")
     return reasons
+
+
+def places_text(story: ProcessStory) -> str:
+    """Where the graph breaks are, behind their number: ", all at net.py:9", " at 2 places"."""
+    places, rows = story.break_places, story.graph_breaks.values()
+    if not places:
+        return ""
+    if not all(row.event.file and row.event.line for row in rows):
+        return f" at {units.plural(len(places), 'known place')}"
+    if len(places) > 1:
+        return f" at {units.plural(len(places), 'place')}"
+    file, line = places[0]
+    is_one = sum(row.count for row in rows) == 1
+    return f"{'' if is_one else ', all'} at {PurePath(file.replace(chr(92), '/')).name}:{line}"
 
 
 def step_sentence(story: ProcessStory) -> str:

@@ -316,6 +316,21 @@ def test_that_the_remedy_for_sizes_follows_what_is_set(make_run: RunMaker):
     assert "on already" in remedy(True)
 
 
+def test_that_dynamic_is_not_advised_where_it_was_tried_in_vain(make_run: RunMaker):
+    def told(run: Run, others: list[Run]) -> str:
+        return next(advice.remedy for advice in advise(run, others) if advice.code == "changing_sizes")
+
+    same = recompiles((9, 10), source="L['x']", dimension=1, **SIZE)
+    elsewhere = recompiles((9,), source="L['y']", dimension=1, **SIZE)
+    run = make_run(extra=same)
+    in_vain = make_run(extra=same, config=Config(dynamic=True))
+
+    assert "Turning dynamic on does not help" in told(run, [run, in_vain]) and "Try dynamic" not in told(run, [in_vain])
+    assert "Turning dynamic on does not help" in told(make_run(extra=same, config=Config(dynamic=False)), [in_vain])
+    assert "Try dynamic on" in told(run, [make_run(extra=elsewhere, config=Config(dynamic=True))])
+    assert "Try dynamic on" in told(run, [make_run(config=Config(dynamic=True))])
+
+
 def test_that_each_recompile_has_the_advice_of_its_own_cause_whatever_other_variants_say(make_run: RunMaker):
     size = "tensor 'x' size mismatch at index 0. expected 8, actual 12"
     gradient = "tensor 'x' requires_grad mismatch. expected requires_grad={}"
