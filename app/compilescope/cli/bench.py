@@ -40,12 +40,17 @@ _ON_THE_LOG = re.compile(r"\b(log|traceback)\b")
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    """Returns the exit status: 0 all finished, 1 one did not or a baseline was not held, 130 stopped by the user."""
+    """Returns the exit status: 0 all finished, 1 one did not or a baseline was not held, 130 stopped by the user.
+
+    A baseline of which that cannot be told is held, unless `--strict` is given.
+    """
     planned = rows(arguments, _script(arguments))
     requests = [_request(row, arguments) for row in planned]
     files = Files.wanted(arguments)
     if arguments.log:
         check_writable(Path(arguments.log))
+    if arguments.strict and not arguments.baseline:
+        raise UsageError("--strict is about a baseline, and none is given.", hint="Give --baseline FILE with it.")
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     comparison = Comparison(id=new_run_id(), created=time.time())
     keeps = False
