@@ -133,6 +133,7 @@ def test_that_a_training_step_is_compiled_as_model_and_as_a_whole() -> None:
         (["bench", "SCRIPT", "--json", "/tmp/no such.json", "--csv", "/tmp/no such.json"], "are the same file"),
         (["bench", "SCRIPT", "--page", "A5"], "--page: invalid choice: 'A5'"),
         (["bench", "SCRIPT", "--baseline", "no such.json"], "no such.json cannot be read: No such file or directory."),
+        (["bench", "SCRIPT", "--strict"], "--strict is about a baseline, and none is given."),
         (["report"], "arguments are required: COMPARISON"),
         (["history", "extra"], "nrecognized arguments: extra"),
         (["bench", "SCRIPT", "--jso", "a"], "nrecognized arguments: --jso a"),

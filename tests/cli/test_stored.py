@@ -12,16 +12,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from fakes import comparisons
 
 from compilescope.cli import main
 from compilescope.cli.baseline import is_held
+from compilescope.domain.baseline import baseline_json
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.engine.request import RunRequest
+from compilescope.report import tables
 from compilescope.store.history import History
 
 
@@ -144,10 +147,13 @@ def test_that_only_what_became_worse_breaks_a_baseline(stored: Comparison, capsy
     now: dict[str, Any] = comparison_json(stored)
     before = json.loads(json.dumps(now))
 
-    assert not is_held(now, before, "main.json")  # aot_eager's results differ from eager's, then as now
-    assert is_held(now | {"runs": now["runs"][:1]}, before, "main.json")
+    def holds(results: dict[str, Any]) -> bool:
+        return is_held(baseline_json(results, before, "main.json"))
+
+    assert not holds(now)  # aot_eager's results differ from eager's, then as now
+    assert holds(now | {"runs": now["runs"][:1]})
     before["runs"][0]["graph_breaks"] = []
-    assert not is_held(now, before, "main.json")
+    assert not holds(now)
 
     lines = capsys.readouterr().err.splitlines()
     assert "compilescope: worse than main.json: aot_eager: results differ from eager by up to 0.31." in lines
@@ -159,11 +165,26 @@ def test_that_a_baseline_with_none_of_these_runs_is_not_held(
 ) -> None:
     now = comparison_json(stored)
 
-    assert not is_held(now, now | {"runs": []}, "main.json")
+    assert not is_held(baseline_json(now, now | {"runs": []}, "main.json"))
 
     err = capsys.readouterr().err
     assert "nothing could be compared with main.json" in err
     assert "nothing has become worse" not in err
+
+
+def test_that_what_is_inconclusive_is_said_loudly_and_fails_only_where_strict(
+    stored: Comparison, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = comparison_json(stored)
+    now: dict[str, Any] = json.loads(json.dumps(before)) | {"runs": json.loads(json.dumps(before["runs"][:1]))}
+    now["runs"][0]["timing"]["speedup"] |= {"low": 0.3, "high": 9.0}
+    now["baseline"] = baseline_json(now, before, "main.json")
+
+    assert is_held(now["baseline"]) and not is_held(now["baseline"], strict=True)
+    told = (capsys.readouterr().err, tables.text_table(now), tables.markdown(now))
+    assert all("INCONCLUSIVE" in text and "too uncertain to exclude a loss" in text for text in told)
+    schema = Path(__file__).parents[2] / "resources" / "schema" / "comparison.schema.json"
+    jsonschema.validate(now, json.loads(schema.read_text()))
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema": 2, "runs": []}'])

@@ -24,6 +24,6 @@ def recorded_run(cold: str, warm: str = "", *, mode: str | None = None, run_id: 
         if name:
             run.apply(e.Hello(start=start, cache_was_empty=start == "cold"))
             run.apply_all(translate(transcript(name)))
-            run.apply(e.FirstCall(side="compiled", duration_s=1.0))
+            run.apply(e.FirstCall(side="compiled", duration_s=3.5 if start == "cold" else 1.5))
     run.apply(e.Ended(outcome="finished"))
     return run

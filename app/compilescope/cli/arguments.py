@@ -228,6 +228,9 @@ def _add_keeping(parser: Parser) -> None:
         metavar="FILE",
         help="an earlier --json FILE: status 1 where something has become worse for certain",
     )
+    group.add_argument(
+        "--strict", action="store_true", help="with --baseline: status 1 also where that cannot be told (inconclusive)"
+    )
     group.add_argument("--no-history", action="store_true", help="do not keep the comparison in the history")
 
 

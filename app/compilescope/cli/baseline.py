@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compilescope.domain.baseline import checked_baseline, differences, is_comparable, regressions
+from compilescope.domain.baseline import HELD, WORSE, baseline_sentences, checked_baseline
 from compilescope.domain.errors import UsageError
 
 
@@ -25,24 +25,13 @@ def read_baseline(name: str) -> Mapping[str, Any]:
     return checked_baseline(value, name)
 
 
-def is_held(result: Mapping[str, Any], baseline: Mapping[str, Any], name: str) -> bool:
-    """Whether nothing has become worse; what has, is told on stderr, a line each.
+def is_held(found: Mapping[str, Any], *, strict: bool = False) -> bool:
+    """Whether a baseline was held, with all that is to be said of it on stderr. `strict`: what is inconclusive was not.
 
-    A baseline with none of these runs is not held: a guard that compares nothing would let everything pass.
+    `found`: see `baseline_json`.
     """
-    for sentence in differences(result, baseline):
+    for sentence in found["differences"]:
         print(f"compilescope: note: {sentence}", file=sys.stderr)
-    if not is_comparable(result, baseline):
-        print(
-            f"compilescope: nothing could be compared with {name}, so it is not held: it has no run of this script\n"
-            "  with the same entry, arguments, configuration, input sizes and L2 flush. Make a new baseline with\n"
-            "  `bench --json FILE`.",
-            file=sys.stderr,
-        )
-        return False
-    found = regressions(result, baseline)
-    for sentence in found:
-        print(f"compilescope: worse than {name}: {sentence}", file=sys.stderr)
-    if not found:
-        print(f"compilescope: nothing has become worse than in {name}.", file=sys.stderr)
-    return not found
+    for sentence in baseline_sentences(found):
+        print(f"compilescope: {sentence[0].lower()}{sentence[1:]}", file=sys.stderr)
+    return found["outcome"] == HELD or (found["outcome"] != WORSE and not strict)

@@ -19,6 +19,7 @@ from compilescope.cli.files import Files, check_writable
 from compilescope.cli.progress import Progress
 from compilescope.cli.stored import opened_history
 from compilescope.domain import units
+from compilescope.domain.baseline import baseline_json
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.errors import UsageError
 from compilescope.domain.estimate import estimate, rough, total_s
@@ -39,12 +40,17 @@ _ON_THE_LOG = re.compile(r"\b(log|traceback)\b")
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    """Returns the exit status: 0 all finished, 1 one did not or a baseline was not held, 130 stopped by the user."""
+    """Returns the exit status: 0 all finished, 1 one did not or a baseline was not held, 130 stopped by the user.
+
+    A baseline of which that cannot be told is held, unless `--strict` is given.
+    """
     planned = rows(arguments, _script(arguments))
     requests = [_request(row, arguments) for row in planned]
     files = Files.wanted(arguments)
     if arguments.log:
         check_writable(Path(arguments.log))
+    if arguments.strict and not arguments.baseline:
+        raise UsageError("--strict is about a baseline, and none is given.", hint="Give --baseline FILE with it.")
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     comparison = Comparison(id=new_run_id(), created=time.time())
     keeps = False
@@ -62,6 +68,8 @@ def bench(arguments: argparse.Namespace) -> int:
                 was_stopped = _Bench(requests, comparison, history, log).carry_out()
             source = history.source(comparison.id) if history else None
             result = with_keys(comparison_json(comparison), comparison, key_sources(history))
+            if baseline:
+                result["baseline"] = baseline_json(result, baseline, arguments.baseline)
     finally:
         for request in requests if not keeps else ():
             forget(request.id)
@@ -72,8 +80,8 @@ def bench(arguments: argparse.Namespace) -> int:
         raise problems[0]
     if was_stopped:
         return 130
-    is_held_ = baseline is None or is_held(result, baseline, arguments.baseline)
-    return 0 if is_held_ and all(run.outcome == "finished" for run in comparison.runs) else 1
+    held = baseline is None or is_held(result["baseline"], strict=arguments.strict)
+    return 0 if held and all(run.outcome == "finished" for run in comparison.runs) else 1
 
 
 def _where_to_read_on(comparison: Comparison, arguments: argparse.Namespace) -> str:

@@ -1,69 +1,101 @@
-"""What got worse since a baseline: only what is certain, never what the noise of a machine explains."""
+"""What became of a baseline: held, worse, which is only said of what is certain, or inconclusive."""
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import Any
 
-from compilescope.domain import units
-from compilescope.domain.config import Config
+from compilescope.domain import statistics, units
 from compilescope.domain.errors import UsageError
-from compilescope.domain.statistics import NOISE_FLOOR
+from compilescope.domain.pairing import Row, differences, pairs
+from compilescope.domain.ranking import relative
+from compilescope.domain.statistics import NOISE_FLOOR, TOO_NOISY, Interval
 
-Row = Mapping[str, Any]
-
-_FLUSHES = {True: "flushed", False: "left as it is"}
+HELD, WORSE, INCONCLUSIVE = "held", "worse", "inconclusive"
 
 
-def regressions(results: Row, baseline: Row) -> list[str]:
-    """A sentence for everything in `results` that is worse than in `baseline`; both are results as JSON, schema 1.
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """One run beside the baseline's. `reasons`: what became worse, or why that could not be told, a sentence each;
+    `change`: its speedup over the earlier one."""
+
+    label: str
+    run_id: str | None
+    outcome: str
+    reasons: tuple[str, ...] = ()
+    change: Interval | None = None
+
+
+def outcomes(results: Row, baseline: Row) -> list[Outcome]:
+    """Of every run that both hold; `results` and `baseline` are results as JSON, schema 1.
 
     Runs are paired by configuration and workload; what only one side has is compared with nothing.
     """
     floor = max(float(side.get("noise_floor") or NOISE_FLOOR) for side in (results, baseline))
     same_device = _device(results) == _device(baseline)
     same_torch = _torch(results) == _torch(baseline)
-    found: list[str] = []
-    for label, now, before in _pairs(results, baseline):
-        sentences = _broken(now, before) or [
+    found = []
+    for label, now, before in pairs(results, baseline):
+        change = _change(now, before)
+        is_slower, doubt = _speed(now, before, change, floor, same_device)
+        worse = _broken(now, before) or [
             *_new_breaks(now, before),
             *_new_recompiles(now, before),
             *_lost_cuda_graphs(now, before, same_torch),
             *_wrong_numbers(now),
-            *_slowdown(now, before, floor, same_device),
+            *([_fell(now, before)] if is_slower else []),
         ]
-        found += [f"{label}: {sentence}" for sentence in sentences]
+        outcome = WORSE if worse else INCONCLUSIVE if doubt else HELD
+        reasons = tuple(worse) or ((doubt,) if doubt else ())
+        run_id = str(now["id"]) if now.get("id") else None
+        found.append(Outcome(label=label, run_id=run_id, outcome=outcome, reasons=reasons, change=change))
     return found
 
 
-def differences(results: Row, baseline: Row) -> list[str]:
-    """What makes the two comparisons hard to compare, a sentence each: another torch, another machine, other runs."""
-    names = {"torch": "torch", "device": "the device", "cpu": "the processor", "python": "Python", "triton": "Triton"}
-    ours, theirs = results.get("environment") or {}, baseline.get("environment") or {}
-    found = [
-        f"{name[0].upper()}{name[1:]} differs: {ours.get(key)} now, {theirs.get(key)} in the baseline."
-        for key, name in names.items()
-        if ours.get(key) and theirs.get(key) and ours[key] != theirs[key]
-    ]
-    for says, tell in (("The L2 cache between calls differs", _flushes), ("The script's arguments differ", _arguments)):
-        now, before = tell(results), tell(baseline)
-        if now and before and now != before:
-            found.append(f"{says}: {now} now, {before} in the baseline.")
-    paired = {label for label, _, _ in _pairs(results, baseline)}
-    missing = [label for run in results["runs"] if (label := _label(run)) not in paired]
-    if missing:
-        found.append(f"The baseline has no such run as {', '.join(missing)}; nothing was compared for it.")
-    return found
+def regressions(results: Row, baseline: Row) -> list[str]:
+    """A sentence for everything in `results` that is worse than in `baseline`."""
+    worse = (row for row in outcomes(results, baseline) if row.outcome == WORSE)
+    return [f"{row.label}: {reason}" for row in worse for reason in row.reasons]
 
 
-def is_comparable(results: Row, baseline: Row) -> bool:
-    """Whether the baseline holds any run of the same script, configuration and inputs, timed alike."""
-    return any(True for _ in _pairs(results, baseline))
+def baseline_json(results: Row, baseline: Row, name: str) -> dict[str, Any]:
+    """What became of a baseline. One with none of these runs is not held: it would let everything pass."""
+    rows = outcomes(results, baseline)
+    told = {row.outcome for row in rows}
+    return {
+        "file": name,
+        "outcome": WORSE if WORSE in told or not rows else INCONCLUSIVE if INCONCLUSIVE in told else HELD,
+        "runs": [
+            {"label": row.label, "id": row.run_id, "outcome": row.outcome, "reasons": list(row.reasons)}
+            | {"change": asdict(row.change) if row.change else None}
+            for row in rows
+        ],
+        "differences": differences(results, baseline),
+    }
+
+
+def baseline_sentences(found: Row) -> list[str]:
+    """The same in words: what it came to, and a sentence for all that is worse or not known."""
+    name, rows = found["file"], found["runs"]
+    if not rows:
+        return [
+            f"Nothing could be compared with {name}, so it is not held: it has no run of this script with the same "
+            "entry, arguments, configuration, input sizes and way of timing. Make a new baseline with "
+            "`bench --json FILE`."
+        ]
+    counts = Counter(row["outcome"] for row in rows)
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in (HELD, WORSE, INCONCLUSIVE) if counts[outcome])
+    texts = [f"Baseline {name}: {found['outcome'].upper()} ({told})."]
+    for outcome, head in ((WORSE, f"Worse than {name}"), (INCONCLUSIVE, "Inconclusive")):
+        rows_so = [row for row in rows if row["outcome"] == outcome]
+        texts += [f"{head}: {row['label']}: {reason}" for row in rows_so for reason in row["reasons"]]
+    if found["outcome"] == HELD:
+        texts.append(f"Nothing has become worse than in {name}.")
+    return texts
 
 
 def checked_baseline(value: object, name: str) -> Row:
@@ -74,61 +106,10 @@ def checked_baseline(value: object, name: str) -> Row:
     try:
         # whatever is read later is read now, before an hour of measuring
         differences(value, value)
-        regressions(value, value)
+        outcomes(value, value)
     except Exception as error:
         raise UsageError(f"{name} is damaged: a part of it is not what a comparison holds.", hint=hint) from error
     return value
-
-
-def _pairs(results: Row, baseline: Row) -> Iterator[tuple[str, Row, Row]]:
-    known: dict[str, list[Row]] = defaultdict(list)
-    for run in baseline["runs"]:
-        known[_key(run, baseline)].append(run)
-    for run in results["runs"]:
-        told = _told(run, results)
-        before = next((row for row in known[_key(run, results)] if _is_alike(told, _told(row, baseline))), None)
-        if before is not None:
-            yield _label(run), run, before
-
-
-def _key(run: Row, comparison: Row) -> str:
-    """What was run, in words that are the same in another checkout of the same project."""
-    config = Config.from_json(run["config"])
-    workload = run.get("workload") or comparison.get("workload") or {}
-    plain = {
-        "config": config.to_json() | {"mode": config.mode or "default"},
-        "script": PurePath(str(workload.get("script") or "")).name,
-        **{key: workload.get(key) for key in ("entry", "phase", "precision", "train_mode", "grad_mode", "threads")},
-        "inputs": [[row.get("shape"), row.get("dtype")] for row in workload.get("inputs") or []],
-    }
-    return json.dumps(plain, sort_keys=True)
-
-
-def _told(run: Row, comparison: Row) -> tuple[Any, Any]:
-    """The script's arguments, and whether the L2 cache was flushed between calls; None where that is not told.
-
-    Older files tell no arguments, and a run that was not timed tells nothing of the cache.
-    """
-    workload = run.get("workload") or comparison.get("workload") or {}
-    return workload.get("arguments"), (run.get("timing") or {}).get("l2_flush")
-
-
-def _is_alike(one: tuple[Any, Any], two: tuple[Any, Any]) -> bool:
-    return all(a is None or b is None or a == b for a, b in zip(one, two, strict=True))
-
-
-def _arguments(comparison: Row) -> str:
-    told = (_told(run, comparison)[0] for run in comparison["runs"])
-    return " and ".join(dict.fromkeys(shlex.join(words) or "none" for words in told if words is not None))
-
-
-def _flushes(comparison: Row) -> str:
-    told = (_told(run, comparison)[1] for run in comparison["runs"])
-    return " and ".join(dict.fromkeys(_FLUSHES[flush] for flush in told if flush is not None))
-
-
-def _label(run: Row) -> str:
-    return str(run.get("label") or Config.from_json(run["config"]).label)
 
 
 def _device(comparison: Row) -> tuple[object, object]:
@@ -263,26 +244,50 @@ def _wrong_numbers(now: Row) -> list[str]:
     return [f"results differ from eager{'' if error is None else f' by up to {error:.3g}'}."]
 
 
-def _slowdown(now: Row, before: Row, floor: float, same_device: bool) -> list[str]:
-    """A speedup that fell: both 95 % intervals apart, and by more than the noise floor.
-
-    Where eager has become faster and the compiled side has not become slower, nothing was lost.
-    """
+def _change(now: Row, before: Row) -> Interval | None:
+    """The speedup over the earlier one; None where either is missing."""
     ours, theirs = _speedup(now), _speedup(before)
-    if ours is None or theirs is None or ours["high"] >= theirs["low"]:
-        return []
-    if ours["value"] >= theirs["value"] * (1 - floor):
-        return []
-    time, time_before = _compiled_ms(now), _compiled_ms(before)
-    if same_device and time is not None and time_before is not None and time <= time_before * (1 + floor):
-        return []
-    return [f"the speedup over eager fell from {_interval(theirs)} to {_interval(ours)}."]
+    return relative(ours, theirs) if ours and theirs else None
 
 
-def _speedup(run: Row) -> Row | None:
-    found = (run.get("timing") or {}).get("speedup")
-    complete = found is not None and all(found.get(key) is not None for key in ("value", "low", "high"))
-    return found if complete else None
+def _speed(now: Row, before: Row, change: Interval | None, floor: float, same_device: bool) -> tuple[bool, str]:
+    """Whether the speedup fell for certain; and if not, why it may have, a sentence."""
+    if change is None:
+        return False, _not_timed(now, before)
+    if statistics.difference(change, floor) == "slower":
+        time, time_before = _compiled_ms(now), _compiled_ms(before)
+        if not same_device or time is None or time_before is None or time > time_before * (1 + floor):
+            return True, ""
+        return False, (
+            f"{_fell(now, before).removesuffix('.')}, and yet a compiled call takes no longer: either eager alone has "
+            "become faster, or the machine has."
+        )
+    if change.low < 1 - TOO_NOISY:
+        return False, (
+            f"the speedup is too uncertain to exclude a loss of {units.percent(TOO_NOISY)}: {_interval(now)} now, "
+            f"{_interval(before)} in the baseline."
+        )
+    return False, ""
+
+
+def _not_timed(now: Row, before: Row) -> str:
+    """Why the speed cannot be compared; empty where there was none to lose."""
+    if before.get("outcome") != "finished" or (_kind(now) == _kind(before) == "not_compiled"):
+        return ""
+    missing = [word for word, run in (("now", now), ("in the baseline", before)) if _speedup(run) is None]
+    return f"there is no speedup {' nor '.join(missing)}."
+
+
+def _fell(now: Row, before: Row) -> str:
+    return f"the speedup over eager fell from {_interval(before)} to {_interval(now)}."
+
+
+def _speedup(run: Row) -> Interval | None:
+    found = (run.get("timing") or {}).get("speedup") or {}
+    value, low, high = (found.get(key) for key in ("value", "low", "high"))
+    if value is None or low is None or high is None or min(value, low, high) <= 0:
+        return None
+    return Interval(value=float(value), low=float(low), high=float(high))
 
 
 def _compiled_ms(run: Row) -> float | None:
@@ -290,5 +295,6 @@ def _compiled_ms(run: Row) -> float | None:
     return None if found is None else float(found)
 
 
-def _interval(speedup: Row) -> str:
-    return f"{units.ratio(speedup['value'])} ({speedup['low']:.3f} to {speedup['high']:.3f})"
+def _interval(run: Row) -> str:
+    found = _speedup(run)
+    return f"{units.ratio(found.value)} ({found.low:.3f} to {found.high:.3f})" if found else "none"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from compilescope.domain import events as e
 from compilescope.domain import units
+from compilescope.domain.firstcall import first_call
 from compilescope.domain.pipeline import self_times
 from compilescope.domain.run import ProcessStory, Run
 
@@ -89,6 +90,14 @@ def saved_s(rows: Sequence[e.Cache]) -> float | None:
     return sum(max(saved.values()) for saved in by_compile.values()) if by_compile else None
 
 
+def gained_s(run: Run, process: ProcessStory) -> float | None:
+    """By how much a warm start's first call was shorter than the cold one; None where there are not both to compare."""
+    if process is not run.warm or run.uses_own_cache:
+        return None
+    cold, warm = first_call(run.cold), first_call(run.warm)
+    return cold.duration_s - warm.duration_s if cold and warm else None
+
+
 def remains(process: ProcessStory) -> dict[str, float]:
     """Seconds that a process spent compiling although the caches knew the result, by part of the compiler."""
     times = self_times(process.phases, process.last_at)
@@ -108,8 +117,12 @@ def rebuilds(run: Run) -> list[Rebuild]:
     return found
 
 
-def process_sentence(process: ProcessStory) -> str:
-    """One process's lookups in words: "2 hits, saved 4.1 s; what remains after a hit: Dynamo 0.9 s"."""
+def process_sentence(process: ProcessStory, gained: float | None = None) -> str:
+    """One process's lookups in words: "2 hits, first call 4.1 s shorter; what remains after a hit: Dynamo 0.9 s".
+
+    `gained`: see `gained_s`. Where it is known it is told instead of torch's own account, which adds up what hits
+    within each other save, and what was compiled at once.
+    """
     counts = Counter(row.state for row in process.cache)
     if not counts:
         return "no lookup"
@@ -117,8 +130,10 @@ def process_sentence(process: ProcessStory) -> str:
     order = [state for state in plurals if counts[state]] + [state for state in counts if state not in plurals]
     words = ", ".join(units.plural(counts[state], state, plurals.get(state, "")) for state in order)
     saved = saved_s(process.cache)
-    if saved:
-        words += f", saved {units.duration(saved)}"
+    if gained is not None and saved:
+        words += f", first call {units.duration(gained)} shorter" if gained > 0 else ", first call no shorter"
+    elif saved:
+        words += f", saved {units.duration(saved)} by torch's own account"
     if set(counts) == {"hit"} and (left := remains(process)):
         parts = ", ".join(f"{name} {units.duration(seconds)}" for name, seconds in list(left.items())[:4])
         words += f"; what remains after a hit: {parts}"
@@ -127,7 +142,11 @@ def process_sentence(process: ProcessStory) -> str:
 
 def sentences(run: Run) -> list[str]:
     """The totals in words, a process each."""
-    return [f"{_title(run, process)}: {process_sentence(process)}." for process in run.processes if process.cache]
+    return [
+        f"{_title(run, process)}: {process_sentence(process, gained_s(run, process))}."
+        for process in run.processes
+        if process.cache
+    ]
 
 
 def _title(run: Run, process: ProcessStory) -> str:

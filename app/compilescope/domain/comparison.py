@@ -82,6 +82,7 @@ class Recommendation:
     `count`: configurations that were timed, those that run the same code counted once.
     `speedup`: of the chosen run; `pooled`: of it and those of the same code together; `allowing`: that, as wide as the
     choice among `count` makes it. `ties`, `undecided`, `by_chance`: see `Ranking`.
+    `break_even`: of the cold first call, known or not; `own_break_even`: see `Verdict`.
     `caveats`: what to know before relying on it. `given_up`: why nothing more can be measured.
     `scope`: the workload that it holds for, where there are several; `others`: what holds for the other ones.
     """
@@ -95,6 +96,7 @@ class Recommendation:
     pooled: Interval | None = None
     allowing: Interval | None = None
     break_even: BreakEven | None = None
+    own_break_even: BreakEven | None = None
     first_call_s: float | None = None
     count: int = 0
     has_same_code: bool = False
@@ -154,7 +156,8 @@ def _recommend_one(over: Sequence[Run], noise_floor: float) -> Recommendation:
         speedup=measure(chosen).speedup,
         pooled=pooled,
         allowing=allowing_for(pooled, ranking.count) if pooled else None,
-        break_even=judged[chosen].cold_break_even,
+        break_even=judged[chosen].break_evens.get("cold"),
+        own_break_even=judged[chosen].break_evens.get("own"),
         first_call_s=measure(chosen).cold_first_call_s,
         count=ranking.count,
         has_same_code=ranking.has_same_code,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from compilescope.domain import units
+from compilescope.domain.breakeven import calls_text
 from compilescope.domain.cacheledger import cache_name
 from compilescope.domain.comparability import cautions
 from compilescope.domain.comparison import interval_text, judge
@@ -141,7 +142,7 @@ def _first_calls(before: Run, after: Run) -> Iterator[Row]:
 def _break_even(before: Run, after: Run, noise_floor: float) -> Iterator[Row]:
     verdicts = [judge(run, noise_floor) for run in (before, after)]
     found = [verdict.cold_break_even if verdict else None for verdict in verdicts]
-    calls = [units.count(row.calls) if row else NONE for row in found]
+    calls = [calls_text(row.calls) if row else NONE for row in found]
     yield Row(section="Timing", name="Break-even, calls", before=calls[0], after=calls[1])
 
 

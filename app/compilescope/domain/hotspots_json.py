@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.domain.hotspots import Hotspot, SideTime, hotspots, sentences
+from compilescope.domain.hotspot_sentences import sentences
+from compilescope.domain.hotspots import Hotspot, SideTime, hotspots
 from compilescope.domain.run import Run
 
 _FIGURES = ("launches", "idle_share", "flops_per_s", "flops_share", "bound")

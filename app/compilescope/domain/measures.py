@@ -18,6 +18,8 @@ from compilescope.domain.statistics import Interval, Pairs
 
 # below this share of busy time the GPU waits for Python more than launches can overlap
 LAUNCH_BOUND_SHARE = 0.7
+# a profiled call that takes so many times as long as a timed one is another call: it carries neither rates nor shares
+FAR = 1.5
 # calls as long as this are told one by one on a CPU: `each_from_s` of the worker's WallClock
 TOLD_ALONE_S = 1e-4
 
@@ -26,13 +28,20 @@ _Number = TypeVar("_Number", int, float)
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Seconds per call of one side. `median` is the geometric mean of each process's median; the rest is of all
-    blocks (or calls)."""
+    """Seconds per call of one side: quantiles of one sample, the blocks (or calls) of all processes, each process
+    weighing the same. `processes`: each one's own median, by its start."""
 
     median: float
     p05: float
     p95: float
     samples: int
+    processes: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the processes' medians differ by more than anybody would leave unsaid."""
+        medians = [median for _, median in self.processes]
+        return bool(medians) and max(medians) > (1 + statistics.TOO_NOISY) * min(medians)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +135,8 @@ class Measures:
         """Whether the compiled side leaves the GPU waiting for Python; None where that is not known."""
         busy_s, whole = self.compiled_gpu_busy_s, self.profiled(COMPILED)
         if busy_s is None or whole is None or self.clock != "cuda_event":
+            return None
+        if self.compiled_busy_share is None:
             return None
         # while memory is copied the GPU does not wait for Python
         return (busy_s + (self.compiled_gpu_copies_s or 0.0)) / whole.median < LAUNCH_BOUND_SHARE
@@ -221,16 +232,17 @@ def _speedup(run: Run, pairs: Sequence[Pairs]) -> Interval | None:
 def _summary(
     processes: Sequence[ProcessStory], side: str, *, shape: int = 0, measure: str = "back_to_back"
 ) -> Summary | None:
-    groups = [kept for p in processes if (kept := p.samples(side, shape=shape, measure=measure).ordered())]
-    if not groups:
+    told = [(p.start, p.samples(side, shape=shape, measure=measure).ordered()) for p in processes]
+    told = [(start, kept) for start, kept in told if kept]
+    if not told:
         return None
-    # sorted parts sort fast, here and within the quantiles
-    everything = sorted(itertools.chain.from_iterable(groups))
+    everything = statistics.balanced([kept for _, kept in told])
     return Summary(
-        median=statistics.geometric_mean([statistics.median(group) for group in groups]),
+        median=statistics.quantile(everything, 0.5),
         p05=statistics.quantile(everything, 0.05),
         p95=statistics.quantile(everything, 0.95),
-        samples=len(everything),
+        samples=sum(len(kept) for _, kept in told),
+        processes=tuple((start, statistics.quantile(kept, 0.5)) for start, kept in told),
     )
 
 
@@ -295,7 +307,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _share(busy_s: float | None, whole: Summary | None) -> float | None:
-    return None if busy_s is None or whole is None else busy_s / whole.median
+    share = None if busy_s is None or whole is None else busy_s / whole.median
+    return share if share is not None and share <= FAR else None
 
 
 def _shapes(run: Run) -> tuple[ShapeMeasures, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from compilescope.domain import units
-from compilescope.domain.breakeven import break_even_text
+from compilescope.domain.breakeven import pays_off_text
 from compilescope.domain.comparison import Outcome, Recommendation, Rival
 from compilescope.domain.faults import HINT
 from compilescope.domain.statistics import Interval
@@ -91,7 +91,7 @@ def _of_choice(found: Recommendation) -> Iterator[str]:
         yield f"Allowing for the choice among {found.count}, its speedup lies between {low} and {high}."
     if found.break_even is not None and found.speedup is not None:
         saved = saving_text(found.speedup, found.first_call_s or 0.0)
-        yield f"It pays off after {break_even_text(found.break_even)}{saved}."
+        yield f"It {pays_off_text(found.break_even, found.own_break_even)}{saved}."
 
 
 def _ties_sentence(found: Recommendation) -> str:

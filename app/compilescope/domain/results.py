@@ -14,7 +14,6 @@ import compilescope
 from compilescope.domain import events as e
 from compilescope.domain import prose, units
 from compilescope.domain.advice import Advice, advise_with_faults
-from compilescope.domain.breakeven import BreakEven
 from compilescope.domain.comparison import Comparison, Recommendation, Rival, recommend
 from compilescope.domain.faults import HINT
 from compilescope.domain.hotspots_json import hotspots_json
@@ -181,6 +180,7 @@ def _summary(summary: Summary | None) -> dict[str, Any] | None:
         "p05": summary.p05 * 1e3,
         "p95": summary.p95 * 1e3,
         "samples": summary.samples,
+        "processes": [{"start": start, "median": median * 1e3} for start, median in summary.processes],
     }
 
 
@@ -196,17 +196,17 @@ def _numerics(measures: Measures) -> dict[str, Any]:
 
 
 def _break_even(verdict: Verdict | None) -> dict[str, Any]:
-    cold, warm = (verdict.cold_break_even, verdict.warm_break_even) if verdict else (None, None)
-    return _break_even_of("cold", cold) | _break_even_of("warm", warm)
-
-
-def _break_even_of(start: str, row: BreakEven | None) -> dict[str, Any]:
-    return {
-        f"{start}_calls": row.calls if row else None,
-        f"{start}_calls_low": row.calls_low if row else None,
-        f"{start}_calls_high": row.calls_high if row else None,
-        f"{start}_s": row.seconds if row else None,
-    }
+    """The bounds are told also where they are too far apart for a number between them."""
+    found: dict[str, Any] = {}
+    for name in ("cold", "own", "warm"):
+        row = verdict.break_evens.get(name) if verdict else None
+        found |= {
+            f"{name}_calls": row.calls if row and row.is_known else None,
+            f"{name}_calls_low": row.calls_low if row else None,
+            f"{name}_calls_high": row.calls_high if row else None,
+            f"{name}_s": row.seconds if row and row.is_known else None,
+        }
+    return found
 
 
 def _shape(row: ShapeMeasures) -> dict[str, Any]:

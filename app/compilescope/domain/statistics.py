@@ -51,6 +51,10 @@ ERROR_SHARE = 0.7
 # that waits for its launches
 SCATTER_SHARE = {"wall": 0.2, "cuda_event": 0.5}
 
+# how far a machine's own speed, which both sides share, differs from one process to the next at least: on a shared
+# machine windows some seconds apart were 2 to 4 % apart, however calm each was
+LEAST_LEVEL = 0.03
+
 # a difference that matters: nobody may say "no difference" of an interval that reaches as far, to either side
 TOO_NOISY = 0.1
 
@@ -153,6 +157,18 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
+def balanced(groups: Sequence[Sequence[float]]) -> list[float]:
+    """One sorted sample of several that are sorted, in which each weighs the same: the values of a smaller one are
+    repeated, evenly over its range."""
+    size = max(map(len, groups))
+    spread = (
+        group if len(group) == size else [group[(2 * i + 1) * len(group) // (2 * size)] for i in range(size)]
+        for group in groups
+    )
+    # sorted parts sort fast, here and within the quantiles
+    return sorted(itertools.chain.from_iterable(spread))
+
+
 def geometric_mean(values: Sequence[float]) -> float:
     """The mean that ratios have: that of eager over that of compiled is the mean of their ratios."""
     return math.exp(math.fsum(map(math.log, values)) / len(values))
@@ -161,6 +177,9 @@ def geometric_mean(values: Sequence[float]) -> float:
 def difference(interval: Interval | None, noise_floor: float = NOISE_FLOOR) -> str | None:
     """Says "faster" or "slower" where a speedup's interval excludes 1 and its estimate lies beyond the noise floor."""
     if interval is None or abs(interval.value - 1) <= noise_floor or interval.contains(1.0):
+        return None
+    if interval.low == interval.high:
+        # a clock that ticks too coarsely, or a single value: what shows no spread shows no difference
         return None
     return "faster" if interval.value > 1 else "slower"
 
@@ -171,6 +190,12 @@ def is_settled(interval: Interval | None) -> bool:
     A narrow one that reaches farther leaves a gain or a loss open that matters.
     """
     return interval is not None and interval.low >= 1 / (1 + TOO_NOISY) and interval.high <= 1 + TOO_NOISY
+
+
+def is_told(interval: Interval) -> bool:
+    """Whether a speedup may stand among others by its value: it is a difference or none, within a factor of two."""
+    is_known = is_settled(interval) or not interval.contains(1.0)
+    return is_known and interval.high <= 2 * interval.low
 
 
 def quick_interval(pairs: Pairs) -> Interval | None:
@@ -226,6 +251,20 @@ def interval_from(processes: Sequence[Pairs], variances: Sequence[float]) -> Int
     half = _half_width(ratios, widened, _prior_scale(used, widened))
     half = max(half, max(abs(value - centre) for value in ratios))
     return Interval(value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
+
+
+def level_interval(value: float, processes: Sequence[Sequence[float]]) -> Interval:
+    """The interval of one side's own time per call, from the seconds of its blocks in each process.
+
+    It moves with the machine's speed, of which a ratio is free: processes are expected to differ by as much as blocks.
+    """
+    logs = [math.log(median(seconds)) for seconds in processes]
+    scatters = [math.log(quantile(seconds, 0.75) / quantile(seconds, 0.25)) / 1.349 for seconds in processes]
+    # a median of normal values varies pi / 2 times as much as their mean
+    variances = [scatter**2 * math.pi / 2 / len(row) for scatter, row in zip(scatters, processes, strict=True)]
+    scale = max(LEAST_LEVEL, math.sqrt(math.fsum(scatter**2 for scatter in scatters) / len(scatters)))
+    half = max(_half_width(logs, variances, scale), *(abs(log - math.log(value)) for log in logs))
+    return Interval(value=value, low=value * math.exp(-half), high=value * math.exp(half))
 
 
 def disagree(processes: Sequence[Pairs]) -> bool | None:

@@ -115,9 +115,10 @@ class ProcessStory:
         return bool(self.cudagraphs) or "cudagraphs" in self.phase_groups
 
     @property
-    def break_places(self) -> int:
-        """Lines that have a graph break, or several."""
-        return len({(row.event.file, row.event.line) for row in self.graph_breaks.values()})
+    def break_places(self) -> tuple[tuple[str, int], ...]:
+        """Lines that have a graph break, or several, each once; what has no known line is no place of its own."""
+        events = (row.event for row in self.graph_breaks.values())
+        return tuple(dict.fromkeys((event.file, event.line) for event in events if event.file and event.line))
 
     @property
     def has_compiled(self) -> bool:

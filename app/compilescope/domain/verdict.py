@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from compilescope.domain import statistics, units
 from compilescope.domain.agreement import Agreement
-from compilescope.domain.breakeven import BreakEven, break_even, break_even_text
+from compilescope.domain.breakeven import BreakEven, break_even, break_even_text, pays_off_text
 from compilescope.domain.faults import fault
 from compilescope.domain.measures import Measures, measure
-from compilescope.domain.run import CompileRow, ProcessStory, Run
+from compilescope.domain.run import EAGER, CompileRow, ProcessStory, Run
 from compilescope.domain.standing import when_failed, when_text
 from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
 from compilescope.domain.workload import Measurement
@@ -33,14 +34,33 @@ _UNREST = ("busy_machine", "gpu_shared", "gpu_throttled")
 class Verdict:
     """What a run came to: one of KINDS, a sentence, and the evidence, a sentence each.
 
-    Only what is faster has break-evens: how much the rest saves, if anything, is not shown.
+    Only what is faster has break-evens, how much the rest saves, if anything, is not shown: of the cold first call
+    ("cold"), of that without what it would have paid for any model ("own"), and of the warm one ("warm").
     """
 
     kind: str
     summary: str
     reasons: tuple[str, ...] = ()
-    cold_break_even: BreakEven | None = None
-    warm_break_even: BreakEven | None = None
+    break_evens: Mapping[str, BreakEven] = field(default_factory=dict)
+
+    @property
+    def cold_break_even(self) -> BreakEven | None:
+        """None also where it is not known well enough to be a number."""
+        return self._known("cold")
+
+    @property
+    def warm_break_even(self) -> BreakEven | None:
+        return self._known("warm")
+
+    def _known(self, name: str) -> BreakEven | None:
+        found = self.break_evens.get(name)
+        return found if found and found.is_known else None
+
+    @property
+    def pays_off(self) -> str:
+        """When it pays off, as a clause; empty where nothing is shown to save anything."""
+        found = self.break_evens.get("cold")
+        return pays_off_text(found, self.break_evens.get("own")) if found else ""
 
 
 def judge(run: Run, noise_floor: float = NOISE_FLOOR) -> Verdict | None:
@@ -70,13 +90,12 @@ def _judge(run: Run, noise_floor: float) -> Verdict | None:
     if summary := _not_compiled(run):
         return Verdict(kind="not_compiled", summary=summary, reasons=_evidence(run, measures))
     kind = _timed_kind(measures.speedup, noise_floor)
-    cold, warm = _break_evens(run, measures) if kind == "faster" else (None, None)
+    break_evens = _break_evens(run, measures) if kind == "faster" else {}
     return Verdict(
         kind=kind,
         summary=why_not_timed(run) or _of_sizes(_timing(kind, measures.speedup, noise_floor), measures),
-        reasons=_evidence(run, measures, cold, noise_floor),
-        cold_break_even=cold,
-        warm_break_even=warm,
+        reasons=_evidence(run, measures, break_evens, noise_floor),
+        break_evens=break_evens,
     )
 
 
@@ -122,15 +141,16 @@ def why_not_timed(run: Run) -> str:
     return rows[0].message if rows and measure(run).speedup is None else ""
 
 
-def _break_evens(run: Run, measures: Measures) -> tuple[BreakEven | None, BreakEven | None]:
-    """Of a cold and of a warm start."""
-    eager_s = measures.eager.median if measures.eager else None
+def _break_evens(run: Run, measures: Measures) -> dict[str, BreakEven]:
     # beside the user's own cache nobody knows what a cold start costs
     cold_s = None if run.uses_own_cache else measures.cold_first_call_s
-    return (
-        break_even(cold_s, eager_s, measures.speedup),
-        break_even(measures.warm_first_call_s, eager_s, measures.speedup),
-    )
+    costs = {"cold": cold_s, "warm": measures.warm_first_call_s}
+    if cold_s is not None and is_first_use_told(measures):
+        costs["own"] = cold_s - (measures.cold_first_use_s or 0.0)
+    blocks = [kept for process in run.processes if (kept := process.samples(EAGER).ordered())]
+    eager = statistics.level_interval(measures.eager.median, blocks) if measures.eager else None
+    found = {name: break_even(cost_s, eager, measures.speedup) for name, cost_s in costs.items()}
+    return {name: even for name, even in found.items() if even}
 
 
 def noise_floor_text(noise_floor: float) -> str:
@@ -143,8 +163,8 @@ def noise_floor_text(noise_floor: float) -> str:
 
 def break_even_word(verdict: Verdict) -> str:
     """The cold break-even as a value; empty for what is wrong or not compiled, which has none to speak of."""
-    if verdict.cold_break_even is not None:
-        return break_even_text(verdict.cold_break_even)
+    if "cold" in verdict.break_evens:
+        return break_even_text(verdict.break_evens["cold"])
     if verdict.kind == "faster":
         return "not known"
     return {"too_noisy": "too noisy to tell", "slower": "never", "no_difference": "never"}.get(verdict.kind, "")
@@ -203,11 +223,15 @@ def _of_sizes(sentence: str, measures: Measures) -> str:
     """A sentence on the speedup, with the size that it is of, and what other sizes of a sweep came to."""
     if not measures.shapes:
         return sentence
-    others = [row.speedup.value for row in measures.shapes[1:] if row.speedup]
+    timed = [row.speedup for row in measures.shapes[1:] if row.speedup]
+    others = [found.value for found in timed if statistics.is_told(found)]
     text = f"{sentence.removesuffix('.')} at {measures.shapes[0].label}"
     if others:
+        which = "other" if len(others) == len(timed) else f"{len(others)} of {len(timed)} other"
         low, high = units.ratio(min(others)), units.ratio(max(others))
-        text += f"; at other sizes {low}" + (f" to {high}" if low != high else "")
+        text += f"; at {which} sizes {low}" + (f" to {high}" if low != high else "")
+    if noisy := len(timed) - len(others):
+        text += f"; {units.plural(noisy, 'size')} {'is' if noisy == 1 else 'are'} too noisy to tell"
     return f"{text}."
 
 
@@ -236,7 +260,7 @@ def _timing(kind: str, speedup: Interval | None, noise_floor: float) -> str:
 
 
 def _evidence(
-    run: Run, measures: Measures, cold_break_even: BreakEven | None = None, noise_floor: float = NOISE_FLOOR
+    run: Run, measures: Measures, break_evens: Mapping[str, BreakEven] | None = None, noise_floor: float = NOISE_FLOOR
 ) -> tuple[str, ...]:
     found = [
         numbers_reason(measures),
@@ -245,7 +269,7 @@ def _evidence(
         _means_reason(measures),
         disagreement_reason(measures),
         *unrest_reasons(run),
-        _compile_reason(run, measures, cold_break_even),
+        _compile_reason(run, measures, break_evens or {}),
         *story_reasons(run),
     ]
     return tuple(reason for reason in found if reason)
@@ -284,7 +308,24 @@ def _time_reason(measures: Measures) -> str:
         f"95 % interval of the speedup {speedup.low:.3f} to {speedup.high:.3f} from {compiled.samples} blocks"
         f"{_stop_text(measures.stopped_by, speedup)}."
         + ("" if speedup.contains(eager.median / compiled.median) else WANDERED)
+        + _processes_text(measures)
     )
+
+
+def _processes_text(measures: Measures) -> str:
+    """Each process's own median where they differ, since one of both tells neither."""
+    sides = (
+        ("eager", measures.eager),
+        ("compiled", measures.compiled),
+        ("eager latency", measures.eager_latency),
+        ("compiled latency", measures.compiled_latency),
+    )
+    apart = [
+        f"{name} {', '.join(f'{units.duration(median)} {start}' for start, median in found.processes)}"
+        for name, found in sides
+        if found and found.is_apart
+    ]
+    return f" The two processes' medians differ: {'; '.join(apart)}." if apart else ""
 
 
 def _stop_text(stopped_by: str | None, speedup: Interval) -> str:
@@ -335,7 +376,12 @@ def unrest_reasons(run: Run) -> list[str]:
 FIRST_USE_SHARE = 0.05
 
 
-def _compile_reason(run: Run, measures: Measures, cold_break_even: BreakEven | None) -> str:
+def is_first_use_told(measures: Measures) -> bool:
+    """Whether the cold first call paid for more than the model."""
+    return (measures.cold_first_use_s or 0.0) > FIRST_USE_SHARE * (measures.cold_first_call_s or 0.0)
+
+
+def _compile_reason(run: Run, measures: Measures, break_evens: Mapping[str, BreakEven]) -> str:
     if measures.cold_first_call_s is None:
         return ""
     own = run.uses_own_cache
@@ -343,11 +389,11 @@ def _compile_reason(run: Run, measures: Measures, cold_break_even: BreakEven | N
     if measures.warm_first_call_s is not None:
         second = "in a second process" if own else "with a warm cache"
         text += f", {units.duration(measures.warm_first_call_s)} {second}"
-    if (measures.cold_first_use_s or 0.0) > FIRST_USE_SHARE * measures.cold_first_call_s:
+    if is_first_use_told(measures):
         first, use = "first" if own else "cold", units.duration(measures.cold_first_use_s)
         text += f" (of the {first} one {use} went into preparing the C++ compiler)"
-    if cold_break_even is not None:
-        text += f"; pays off after {break_even_text(cold_break_even)}"
+    if "cold" in break_evens:
+        text += f"; {pays_off_text(break_evens['cold'], break_evens.get('own'))}"
     return text + "."
 
 
@@ -364,7 +410,7 @@ def story_reasons(run: Run) -> list[str]:
         text = failure_text(story.failed_compiles[0])
         reasons.append(f"{text[0].upper()}{text[1:]}: it runs eager.")
     if breaks:
-        reasons.append(f"{units.plural(breaks, 'graph break')} at {units.plural(story.break_places, 'place')}.")
+        reasons.append(f"{units.plural(breaks, 'graph break')}{places_text(story)}.")
     if recompiles:
         reasons.append(f"{units.plural(recompiles, 'recompile')}.")
     if story.recompile_limits:
@@ -374,6 +420,20 @@ def story_reasons(run: Run) -> list[str]:
     if skips:
         reasons.append(f"CUDA graphs were skipped: {skips[0].reason or 'no reason given'}.")
     return reasons
+
+
+def places_text(story: ProcessStory) -> str:
+    """Where the graph breaks are, behind their number: ", all at net.py:9", " at 2 places"."""
+    places, rows = story.break_places, story.graph_breaks.values()
+    if not places:
+        return ""
+    if not all(row.event.file and row.event.line for row in rows):
+        return f" at {units.plural(len(places), 'known place')}"
+    if len(places) > 1:
+        return f" at {units.plural(len(places), 'place')}"
+    file, line = places[0]
+    is_one = sum(row.count for row in rows) == 1
+    return f"{'' if is_one else ', all'} at {PurePath(file.replace(chr(92), '/')).name}:{line}"
 
 
 def step_sentence(story: ProcessStory) -> str:

@@ -13,7 +13,7 @@ from compilescope.domain.comparison import Comparison, Verdict, interval_text
 from compilescope.domain.faults import HINT
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import GraphBreakRow, Run
-from compilescope.domain.verdict import break_even_word, judge, judge_with_fault, step_sentence
+from compilescope.domain.verdict import break_even_word, judge, judge_with_fault, places_text, step_sentence
 from compilescope.report import figures
 from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table, Tone
 from compilescope.report.columns import verdict_word
@@ -184,7 +184,7 @@ def _graph_breaks(run: Run, name: str, read: Reader, seen: Seen) -> Iterator[Blo
             yield Paragraph(text=in_script or "None: every frame that was compiled is one graph.")
         return
     total = sum(row.count for row in rows)
-    yield Paragraph(text=f"Graph breaks: {total} at {units.plural(run.story.break_places, 'place')}", style="label")
+    yield Paragraph(text=f"Graph breaks: {total}{places_text(run.story)}", style="label")
     known = [row for row in rows if _break_key(row) in seen.breaks]
     for row in rows:
         if _break_key(row) not in seen.breaks:

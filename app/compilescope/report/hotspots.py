@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compilescope.domain import units
-from compilescope.domain.hotspots import SideTime, hotspots, sentences
+from compilescope.domain.hotspot_sentences import sentences
+from compilescope.domain.hotspots import SideTime, hotspots
 from compilescope.domain.peaks import SOURCE
 from compilescope.domain.run import Run
 from compilescope.report import numbers

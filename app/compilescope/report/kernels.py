@@ -52,7 +52,7 @@ def _kernel_table(rows: Sequence[e.Kernel]) -> Table:
             )
             for row in shown
         ],
-        note=f"Launches in the generated code, each once a call{more}.",
+        note=f"Launches are those that the generated code holds, however often a call runs it{more}.",
     )
 
 

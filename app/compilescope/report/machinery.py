@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from compilescope.domain import events as e
 from compilescope.domain import units
+from compilescope.domain.cacheledger import gained_s
 from compilescope.domain.firstcall import first_call, first_call_parts
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.report import figures, numbers
@@ -113,7 +114,7 @@ def _limit_text(limit: e.RecompileLimit) -> str:
 def cache_blocks(run: Run) -> Iterator[Block]:
     """The compile caches' ledger, cold and warm."""
     found = [(label.lower(), process) for label, process in figures.starts(run) if process]
-    rows = [row for label, process in found for row in _cache_rows(label, process.cache)]
+    rows = [row for label, process in found for row in _cache_rows(label, process.cache, gained_s(run, process))]
     if not rows:
         return
     yield Paragraph(text="Compile caches", style="label")
@@ -128,13 +129,19 @@ def cache_blocks(run: Run) -> Iterator[Block]:
             Column(title="Why", align="left", share=1.0),
         ),
         rows=rows,
+        note="Saved: by torch’s own account, but no more than the first call became shorter. What AOTAutograd’s hit "
+        "saves holds what Inductor’s would have, so that rows do not add up."
+        if any(event.saved_s for _, process in found for event in process.cache)
+        else "",
     )
 
 
-def _cache_rows(start: str, events: Sequence[e.Cache]) -> Iterator[Sequence[Cell]]:
+def _cache_rows(start: str, events: Sequence[e.Cache], gained: float | None) -> Iterator[Sequence[Cell]]:
+    """`gained`: what the whole first call became shorter by; no cache saved more than that."""
     for name in dict.fromkeys(event.cache for event in events):
         own = [event for event in events if event.cache == name]
-        saved = [event.saved_s for event in own if event.saved_s is not None]
+        told = [event.saved_s for event in own if event.saved_s is not None]
+        saved = [] if not told else [sum(told)] if gained is None else [max(min(sum(told), gained), 0.0)]
         counts = [sum(event.state == state for event in own) for state in ("hit", "miss", "bypass")]
         reasons = dict.fromkeys(event.reason for event in own if event.reason)
         yield (

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from compilescope.domain import units
+from compilescope.domain.baseline import baseline_sentences
 from compilescope.report.columns import COLUMNS, at, cache_note, label, of_script, subject, told_apart
 
 _ENVIRONMENT = (
@@ -27,6 +28,7 @@ def markdown(comparison: Mapping[str, Any]) -> str:
     parts = [
         [f"## torch.compile: {_title(comparison)}"],
         _recommendation(comparison.get("recommendation")),
+        _baseline(comparison.get("baseline")),
         _table(runs, comparison.get("noise_floor"), cache_note(comparison)),
         *(_findings(run) for run in runs),
         _environment(comparison),
@@ -49,6 +51,13 @@ def _recommendation(found: Mapping[str, Any] | None) -> list[str]:
     if found.get("caveats"):
         lines += ["", *(f"- {escape(caveat)}" for caveat in found["caveats"])]
     return lines
+
+
+def _baseline(found: Mapping[str, Any] | None) -> list[str]:
+    if not found:
+        return []
+    head, *rest = map(escape, [*baseline_sentences(found), *found["differences"]])
+    return [f"**{head}**", *(["", *(f"- {text}" for text in rest)] if rest else [])]
 
 
 def _table(runs: Sequence[Mapping[str, Any]], noise_floor: float | None, note: str) -> list[str]:

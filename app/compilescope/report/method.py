@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from compilescope.domain import units
+from compilescope.domain.breakeven import FIRST_CALL_SPREAD, MOST_APART
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
 from compilescope.domain.hotspots import is_profiled
@@ -121,7 +122,10 @@ def method_sentences(comparison: Comparison) -> list[str]:
         "numbers, and with a float64 reference where one can be made. A sweep is compared at each size; its verdict is "
         "that of the first.",
         "Break-even is the cost of a cold first call over the time that a compiled call saves, told where it was shown "
-        "to be faster.",
+        "to be faster. Its range holds the speedup’s interval, how far eager’s time differs between blocks and "
+        f"processes, and {FIRST_CALL_SPREAD:.0%} for the first call, which is timed once. Where the range spans more "
+        f"than a factor of {MOST_APART:g} it is not known. What the first call would have paid for any model is in it; "
+        "the break-even without that is told beside it.".replace("%", "\u00a0%"),
         *_profile_sentences(comparison.runs),
     ]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from compilescope.domain import units
+from compilescope.domain.baseline import baseline_sentences
 from compilescope.domain.errors import AppError
 from compilescope.domain.verdict import stored_kind
 from compilescope.report.columns import (
@@ -52,6 +53,7 @@ CSV_PATHS = (
     *("memory.eager_peak_bytes", "memory.compiled_peak_bytes", "memory.compile_peak_bytes"),
     *("numerics.verdict", "numerics.max_abs_error", "numerics.reference_ratio", "numerics.detail"),
     *("break_even.cold_calls", "break_even.cold_s", "break_even.warm_calls", "break_even.warm_s"),
+    *("break_even.own_calls", "break_even.own_s"),
     *("error.stage", "error.type", "error.message", "error.hint"),
 )
 # the same in every row, so that rows of several files can be put together
@@ -104,6 +106,8 @@ def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
     lines += (
         ["", *(line for text in warnings.values() for line in _wrapped(f"Note: {text}", width))] if warnings else []
     )
+    if found := comparison.get("baseline"):
+        lines += ["", *(line for text in baseline_sentences(found) for line in _wrapped(text, width))]
     recommendation = comparison.get("recommendation")
     if recommendation:
         lines += ["", *_wrapped(recommendation["summary"], width)]

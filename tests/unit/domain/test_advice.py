@@ -88,7 +88,7 @@ FIRES = [
     ("tf32_off", CUDA),
     ("old_gpu", {**CUDA, "starts": ("cold",), "extra": [OLD]}),
     ("never_pays", {"speedup": 0.9}),
-    ("pays_late", {"speedup": 1.01, "noise": 0.001, "eager_s": 0.1}),
+    ("pays_late", {"interval": (1.01, 1.009, 1.011), "eager_s": 0.1}),
     ("cache_bypassed", {"extra": [e.Cache(cache="fx_graph", state="bypass", reason="a custom pass")]}),
 ]
 
@@ -140,6 +140,8 @@ QUIET = [
     ("never_pays", {"speedup": 0.9, "ended": None}),
     ("never_pays", {"speedup": 0.9, "ended": e.Ended(outcome="stopped")}),
     ("pays_late", {"speedup": 1.5}),
+    # between half a minute and an hour
+    ("pays_late", {"interval": (1.01, 1.002, 1.03), "eager_s": 0.01}),
     ("pays_late", {"interval": (1.01, 1.009, 1.011), "eager_s": 0.1, "extra": [DIFFER]}),
     ("pays_late", {"interval": (1.01, 1.009, 1.011), "eager_s": 0.1, "cache_was_empty": None}),
     ("cache_bypassed", {"extra": [e.Cache(cache="fx_graph", state="miss")]}),
@@ -312,6 +314,21 @@ def test_that_the_remedy_for_sizes_follows_what_is_set(make_run: RunMaker):
     assert "mark_dynamic(x, 1)" in remedy(None)
     assert "off here" in remedy(False)
     assert "on already" in remedy(True)
+
+
+def test_that_dynamic_is_not_advised_where_it_was_tried_in_vain(make_run: RunMaker):
+    def told(run: Run, others: list[Run]) -> str:
+        return next(advice.remedy for advice in advise(run, others) if advice.code == "changing_sizes")
+
+    same = recompiles((9, 10), source="L['x']", dimension=1, **SIZE)
+    elsewhere = recompiles((9,), source="L['y']", dimension=1, **SIZE)
+    run = make_run(extra=same)
+    in_vain = make_run(extra=same, config=Config(dynamic=True))
+
+    assert "Turning dynamic on does not help" in told(run, [run, in_vain]) and "Try dynamic" not in told(run, [in_vain])
+    assert "Turning dynamic on does not help" in told(make_run(extra=same, config=Config(dynamic=False)), [in_vain])
+    assert "Try dynamic on" in told(run, [make_run(extra=elsewhere, config=Config(dynamic=True))])
+    assert "Try dynamic on" in told(run, [make_run(config=Config(dynamic=True))])
 
 
 def test_that_each_recompile_has_the_advice_of_its_own_cause_whatever_other_variants_say(make_run: RunMaker):

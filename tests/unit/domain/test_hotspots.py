@@ -9,7 +9,8 @@ import pytest
 from fakes.profiles import FUSED, GELU, GEMM, on_cpu, on_gpu, profile
 
 from compilescope.domain import events as e
-from compilescope.domain.hotspots import Hotspots, hotspots, rate_text, sentences
+from compilescope.domain.hotspot_sentences import sentences
+from compilescope.domain.hotspots import Hotspots, hotspots, rate_text
 from compilescope.domain.peaks import peak_of
 from compilescope.domain.results import run_json
 from compilescope.domain.run import Run
@@ -119,6 +120,32 @@ def test_that_a_cpu_has_shares_of_the_profiled_call_and_no_peaks(make_run: RunMa
         assert sum(row.share or 0.0 for row in side.rows) <= 1
     assert {row.kind for row in found.compiled.rows} == {"operator", "cpp"}
     assert "so small operators look larger here than they are" in " ".join(sentences(found))
+
+
+def test_that_a_profile_of_another_call_than_the_timed_one_tells_no_rates(make_run: RunMaker):
+    moving = e.KernelTime(name="aten::add", kind="operator", seconds=2e-3, launches=1, bytes=8e6, flops=1e6)
+    near, far = (
+        found_in(make_run(extra=[e.Profile(side="eager", call_s=times * 3e-3, seconds=2e-3, kernels=(moving,))]))
+        for times in (1.2, 343.0)
+    )
+
+    assert near.eager and far.eager
+    assert near.eager.rows[0].rate == "500 MFLOP/s" and far.eager.rows[0].rate == "–"
+    assert "No rates" not in " ".join(sentences(near))
+    said = " ".join(sentences(far))
+    assert "No rates are told of eager: while profiled, it took 340 times as long as a timed call." in said
+
+
+def test_that_kernels_busier_than_the_timed_call_tell_no_rates_and_no_shares(make_run: RunMaker):
+    found = found_in(gpu_run(make_run, eager_s=2e-4))
+
+    assert found.eager and found.eager.is_far
+    for side in found.sides:
+        assert side.flops_per_s is None and side.flops_share is None and side.bound is None and side.idle_share is None
+        assert {(row.rate, row.share) for row in side.rows} == {("–", None)}
+    assert "No rates are told of eager: while profiled, its kernels took 3.5 times as long" in " ".join(
+        sentences(found)
+    )
 
 
 def test_that_an_event_survives_its_line():

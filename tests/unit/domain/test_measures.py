@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import random
 from collections.abc import Callable
 
 import pytest
 
 from compilescope.domain import events as e
+from compilescope.domain import verdict
 from compilescope.domain.comparison import Comparison, recommend
 from compilescope.domain.config import Config
-from compilescope.domain.measures import measure
+from compilescope.domain.measures import ShapeMeasures, measure
 from compilescope.domain.run import Run
+from compilescope.domain.statistics import Interval
 from compilescope.domain.verdict import WANDERED, judge
 from compilescope.domain.workload import Workload
 
@@ -71,15 +75,15 @@ def test_that_a_run_that_goes_on_has_an_interval_already(make_run: RunMaker):
 
 def test_that_first_calls_and_break_even_are_those_of_their_process(make_run: RunMaker):
     run = make_run(eager_s=3e-3, speedup=1.5)
-    found, verdict = measure(run), judge(run)
+    found, judged = measure(run), judge(run)
 
     assert (found.eager_first_call_s, found.cold_first_call_s, found.warm_first_call_s) == (0.05, 8.0, 2.0)
-    assert verdict and verdict.cold_break_even and verdict.warm_break_even
+    assert judged and judged.cold_break_even and judged.warm_break_even
     # 8 s less one compiled call, at 1 ms saved a call
-    assert verdict.cold_break_even.calls == pytest.approx(8000, rel=0.05)
-    assert verdict.cold_break_even.seconds == pytest.approx(24, rel=0.05)
-    assert verdict.warm_break_even.calls == pytest.approx(2000, rel=0.05)
-    assert verdict.cold_break_even.calls_low < verdict.cold_break_even.calls < verdict.cold_break_even.calls_high
+    assert judged.cold_break_even.calls == pytest.approx(8000, rel=0.05)
+    assert judged.cold_break_even.seconds == pytest.approx(24, rel=0.05)
+    assert judged.warm_break_even.calls == pytest.approx(2000, rel=0.05)
+    assert judged.cold_break_even.calls_low < judged.cold_break_even.calls < judged.cold_break_even.calls_high
 
 
 def test_that_a_training_step_counts_as_the_first_call(make_run: RunMaker):
@@ -139,6 +143,13 @@ def test_that_busy_time_is_no_share_of_calls_that_find_the_cache_flushed(make_ru
     found = measure(make_run(device="cuda:0", extra=extra))
 
     assert found.compiled_gpu_busy_s == 0.5e-3
+    assert found.compiled_busy_share is None and found.launch_bound is None
+
+
+def test_that_kernels_that_took_longer_than_the_timed_call_are_no_share_of_it(make_run: RunMaker):
+    found = measure(make_run(device="cuda:0", extra=[e.GpuBusy(side="compiled", seconds=0.5)]))
+
+    assert found.compiled_gpu_busy_s == 0.5
     assert found.compiled_busy_share is None and found.launch_bound is None
 
 
@@ -206,6 +217,28 @@ def test_that_a_sweep_s_verdict_names_its_sizes_and_where_eager_is_faster(make_r
     assert recommendation is not None and "Slower than eager at x 8 × 16" in " ".join(recommendation.caveats)
 
 
+def test_that_a_range_over_sizes_is_told_of_settled_intervals_only(make_run: RunMaker, monkeypatch: pytest.MonkeyPatch):
+    run = make_run(speedup=2.0)
+    told = {1: (1.034, 0.94, 1.14), 2: (1.81, 0.2, 18.4), 3: (1.5, 1.45, 1.55), 4: (1.9, 1.8, 2.0)}
+
+    def summary_with(*sizes: int) -> str:
+        shapes = tuple(
+            ShapeMeasures(
+                shape=size, inputs={"x": [size]}, first_call_s=None, recompiles=None, eager=None, compiled=None,
+                speedup=Interval(value=row[0], low=row[1], high=row[2]) if (row := told.get(size)) else None,
+            )
+            for size in (0, *sizes)
+        )  # fmt: skip
+        monkeypatch.setattr(verdict, "measure", lambda run: dataclasses.replace(measure(run), shapes=shapes))
+        found = judge(run)
+        assert found is not None
+        return found.summary
+
+    assert summary_with(1, 2).endswith(" at x 0; 2 sizes are too noisy to tell.")
+    assert summary_with(1, 3, 4).endswith(" at x 0; at 2 of 3 other sizes 1.50× to 1.90×; 1 size is too noisy to tell.")
+    assert summary_with(3, 4).endswith(" at x 0; at other sizes 1.50× to 1.90×.")
+
+
 def test_that_calls_whose_mean_tells_another_speedup_are_explained(make_run: RunMaker):
     # every fourth compiled call takes five times as long, which no median shows
     calls = {"eager": [3e-3] * 400, "compiled": [1.5e-3, 1.5e-3, 1.5e-3, 7.5e-3] * 100}
@@ -255,3 +288,45 @@ def test_that_zero_and_negative_times_are_no_samples(make_run: RunMaker):
     found = measure(make_run(extra=extra))
 
     assert found.eager and found.eager.samples == 120
+
+
+def timed_run(*processes: list[float]) -> Run:
+    """A run whose processes told these seconds of single compiled calls, and blocks that are like each other's."""
+    run = Run("r", config=Config(), workload=Workload(script="model.py"))
+    for start, seconds in zip(("cold", "warm"), processes, strict=True):
+        run.apply_all([e.Hello(start=start), e.Compile(compile_id="0/0", state="end", graphs=1, ops=3)])
+        for side in ("eager", "compiled"):
+            run.apply(e.Samples(side=side, clock="wall", seconds=(2e-3,) * 30))
+        run.apply(e.Samples(side="compiled", measure="latency", clock="wall", seconds=tuple(seconds)))
+    run.apply(e.Ended())
+    return run
+
+
+def test_that_a_median_lies_between_its_percentiles_however_unlike_the_processes_are():
+    rng = random.Random(7)
+    for _ in range(300):
+        cold, warm = (
+            [
+                rng.choice((1e-3, 0.5)) * math.exp(rng.gauss(0, rng.choice((0.0, 0.5))))
+                for _ in range(rng.randint(1, 90))
+            ]
+            for _ in range(2)
+        )
+
+        found = measure(timed_run(cold, warm)).compiled_latency
+
+        assert found and found.p05 <= found.median <= found.p95
+        assert min(cold + warm) <= found.p05 and found.p95 <= max(cold + warm)
+        assert found.samples == len(cold) + len(warm)
+
+
+def test_that_processes_weigh_the_same_and_are_both_told_where_they_differ():
+    # 10 calls of a slow process beside 200 of a fast one
+    run = timed_run([22e-3] * 10, [1.7e-3] * 200)
+    found, judged = measure(run).compiled_latency, judge(run)
+
+    assert found and found.p05 == 1.7e-3 and found.p95 == 22e-3
+    assert found.processes == (("cold", 22e-3), ("warm", 1.7e-3))
+    assert judged and any("compiled latency 22.0 ms cold, 1.70 ms warm" in reason for reason in judged.reasons)
+    calm = judge(timed_run([1.7e-3] * 10, [1.75e-3] * 200))
+    assert calm and not any("medians differ" in reason for reason in calm.reasons)

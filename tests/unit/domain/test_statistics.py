@@ -332,3 +332,8 @@ def test_that_each_compiled_block_is_compared_with_the_eager_blocks_around_it():
 
     assert [math.exp(ratio) for both in pairs.neighbours for ratio in both] == pytest.approx([1, 2, 2, 4, 4, 4])
     assert pairs.log_ratio == pytest.approx(math.log(2) * 1.5)
+
+
+def test_that_an_interval_without_a_spread_shows_no_difference():
+    for value in (1.0, 0.9, 1.5):
+        assert statistics.difference(Interval(value=value, low=value, high=value)) is None

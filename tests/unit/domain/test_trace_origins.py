@@ -155,7 +155,7 @@ def test_that_what_lies_in_the_step_is_counted_and_worded_apart() -> None:
     assert story is not None
     told = story_json(run, measure(run))
 
-    assert story_reasons(run)[0] == "1 graph break at 1 place."
+    assert story_reasons(run)[0] == "1 graph break at model.py:9."
     assert step_sentence(story).startswith("2 graph breaks and 1 recompile lie in the training step around the model")
     assert step_sentence(story) in story_reasons(run)
     assert not story.recompiles

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from compilescope.domain import events as e
 from compilescope.domain.config import Config
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.domain.trace import TraceTranslator, read_text, read_trace, translate
+from compilescope.domain.verdict import places_text
 from compilescope.domain.workload import Workload
 
 TRACES = Path(__file__).parents[2] / "transcripts" / "h200"
@@ -195,7 +197,25 @@ def test_that_a_loop_that_a_tensor_ends_is_broken_at_one_line_in_a_loop() -> Non
 def test_that_two_kinds_of_break_at_one_line_are_one_place() -> None:
     told = story("graph_break_and_recompile")
 
-    assert (len(told.graph_breaks), told.break_places) == (3, 2)
+    assert (len(told.graph_breaks), len(told.break_places)) == (3, 2)
+
+
+def test_that_breaks_at_one_line_are_told_with_it_whatever_their_cause_and_function() -> None:
+    def told(*rows: e.GraphBreak) -> str:
+        found = ProcessStory(e.Hello())
+        for row in rows:
+            found.apply(row)
+        return places_text(found)
+
+    one = e.GraphBreak(file="/home/user/net.py", line=9, kind="print", function="forward")
+    lambda_, item = replace(one, function="<lambda>"), replace(one, kind="item")
+
+    assert told(one, one, lambda_, item) == ", all at net.py:9"
+    assert told(one) == " at net.py:9"
+    assert told(one, replace(one, line=12)) == " at 2 places"
+    # what has no known line adds no place
+    assert told(one, replace(one, file=None, line=None)) == " at 1 known place"
+    assert told(replace(one, line=None)) == ""
 
 
 def test_that_breaks_in_layers_of_torch_stand_at_the_lines_that_call_the_layers() -> None:

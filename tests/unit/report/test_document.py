@@ -17,6 +17,7 @@ from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement, Workload
 from compilescope.report import blocks, figures, method, numbers
 from compilescope.report.document import build_document
+from compilescope.report.kernels import kernel_blocks
 
 OWN_CALL = e.FirstCall(side="compiled", at=8.0, duration_s=8.0)
 
@@ -378,6 +379,16 @@ def test_that_a_fault_in_one_part_leaves_the_rest_of_the_report(monkeypatch: pyt
     told = [text for part in document.sections for text in texts(part) if "CompileScope failed (KeyError" in text]
     assert [text.partition(":")[0] for text in told] == ["The first call is missing here", "This part is missing"]
     assert "Speedup" in list(texts(section(document, "default")))
+
+
+def test_that_launches_in_the_code_are_not_said_to_be_those_of_a_call(make_run: Callable[..., Run]) -> None:
+    # a graph in a loop runs its code several times a call
+    run = make_run(extra=[e.Kernel(name="triton_poi_fused_add_0", kind="triton", launches=1)])
+
+    (table,) = of_type(list(kernel_blocks(run, "default", {})), blocks.Table)
+
+    assert isinstance(table, blocks.Table)
+    assert table.note == "Launches are those that the generated code holds, however often a call runs it."
 
 
 def test_that_a_saved_trace_is_not_said_to_be_still_running() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from compilescope.domain import units
 from compilescope.domain.advice.rule import (
@@ -91,7 +91,7 @@ def changing_sizes(case: Case) -> Iterator[Advice]:
         code="changing_sizes",
         title="Sizes change, and each change compiles again",
         evidence=f"{units.plural(count, 'recompile')} for {what}{dimension}{change}{more}{place_text(places)}.",
-        remedy=_size_remedy(case.run.config, what, event.dimension),
+        remedy=_size_remedy(case.run.config, event, tried_dynamic(case.run, event, case.others)),
         source=DYNAMIC_SHAPES,
         # auto compiles a changing size again once, with that dimension symbolic
         severity="note" if settled else "cost",
@@ -129,7 +129,7 @@ def other_recompiles(case: Case) -> Iterator[Advice]:
             title="Compiled again",
             evidence=f"{units.plural(row.count, 'recompile')} of {event.function or 'a function'}{place_text(places)}, "
             f"since this no longer held: {one_line(event.guard or event.reason)}",
-            remedy=fix(case.run, row),
+            remedy=fix(case.run, row, case.others),
             source=RECOMPILES,
             severity="note",
             places=places,
@@ -154,12 +154,23 @@ def recompiles_while_timing(case: Case) -> Iterator[Advice]:
         )
 
 
-def fix(run: Run, row: RecompileRow) -> str:
-    """What to do about one kind of recompile, in one sentence."""
+def tried_dynamic(run: Run, event: Recompile, others: Sequence[Run]) -> Run | None:
+    """Another run of the comparison with dynamic=True that was compiled again for the same size all the same."""
+    for other in others:
+        if other is run or not other.config.dynamic or other.workload != run.workload or other.story is None:
+            continue
+        rows = (row for row in other.story.recompiles.values() if is_size(row))
+        if any((row.event.source, row.event.dimension) == (event.source, event.dimension) for row in rows):
+            return other
+    return None
+
+
+def fix(run: Run, row: RecompileRow, others: Sequence[Run] = ()) -> str:
+    """What to do about one kind of recompile, in one sentence. `others`: of the same comparison."""
     event = row.event
     source, guard = event.source or "", event.guard or event.reason
     if is_size(row):
-        return _size_remedy(run.config, source or "an input", event.dimension)
+        return _size_remedy(run.config, event, tried_dynamic(run, event, others))
     if "GLOBAL_STATE" in guard or source.startswith("global state"):
         return "Call it in the same state every time: grad mode, autocast and the like are compiled in."
     if source.startswith(_LEFT):
@@ -177,13 +188,18 @@ def fix(run: Run, row: RecompileRow) -> str:
     return _REMEDY
 
 
-def _size_remedy(config: Config, what: str, dimension: int | None) -> str:
+def _size_remedy(config: Config, event: Recompile, tried: Run | None) -> str:
+    if tried is not None and not config.dynamic:
+        return (
+            f"Turning dynamic on does not help: {tried.label} compiled again for it as well, so something fixes this "
+            "size. Look for a place that specialises it, or pad to a few sizes."
+        )
     if config.dynamic is False:
         return "dynamic is off here, so every new size compiles. Leave it on auto or turn it on, or pad to a few sizes."
     if config.dynamic:
         return "dynamic is on already: something fixes this size. Look for a place that specialises it, or pad."
-    local = re.fullmatch(r"(?:L\[')?(\w+)(?:'\])?", what)
-    mark = f"torch._dynamo.mark_dynamic({local[1] if local else 'tensor'}, {dimension or 0})"
+    local = re.fullmatch(r"(?:L\[')?(\w+)(?:'\])?", event.source or "")
+    mark = f"torch._dynamo.mark_dynamic({local[1] if local else 'tensor'}, {event.dimension or 0})"
     return f"Try dynamic on (dynamic=True), or {mark} before the first call, or pad to a few sizes."
 
 

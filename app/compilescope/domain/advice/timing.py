@@ -138,7 +138,7 @@ def never_pays(case: Case) -> Iterator[Advice]:
     verdict, speedup, first = case.verdict, case.measures.speedup, case.measures.cold_first_call_s
     if verdict is None or speedup is None or first is None:
         return
-    found = verdict.cold_break_even
+    found = verdict.break_evens.get("cold")
     if verdict.kind in ("slower", "no_difference"):
         yield Advice(
             code="never_pays",
@@ -148,12 +148,11 @@ def never_pays(case: Case) -> Iterator[Advice]:
             remedy="Leave it eager, or compile only the part that takes the time.",
             source=FAQ,
         )
-    elif found is not None and found.seconds > LONG_BREAK_EVEN_S:
+    elif found is not None and (found.seconds if found.is_known else found.seconds_low) > LONG_BREAK_EVEN_S:
         yield Advice(
             code="pays_late",
             title="Compiling pays off late",
-            evidence=f"The first call took {units.duration(first)}; it has paid for itself after "
-            f"{units.duration(found.seconds)} ({units.count(float(f'{found.calls:.3g}'))} calls).",
+            evidence=f"The first call took {units.duration(first)}; it {verdict.pays_off}.",
             remedy="Keep it for long jobs; for short ones leave it eager, or keep the compile cache between starts.",
             source=CACHING,
             severity="note",

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from compilescope.domain import units
 from compilescope.domain.run import COMPILED, EAGER, Run
-from compilescope.domain.statistics import geometric_mean
+from compilescope.domain.statistics import balanced, quantile
 from compilescope.ui.charts.legend import CIRCLE, TRIANGLE, Key
 from compilescope.ui.charts.plot import Plot
 from compilescope.ui.charts.points import Points
@@ -98,12 +98,12 @@ class LatencyChart(Plot):
         self.show_view("; ".join(f"{side}: median {units.duration(value)}" for side, value in medians.items()))
 
     def _medians(self) -> dict[str, float]:
-        """As the figures beside the chart have them: each process counts alike."""
-        found: dict[str, list[float]] = {}
+        """As the figures beside the chart have them: each process weighs the same."""
+        found: dict[str, list[list[float]]] = {}
         for (_, side), buffer in self._points.series.items():
             if len(buffer.y):
-                found.setdefault(side, []).append(float(np.median(buffer.y)))
-        return {side: geometric_mean(found[side]) for side in SIDES if side in found}
+                found.setdefault(side, []).append(np.sort(buffer.y).tolist())
+        return {side: quantile(balanced(found[side]), 0.5) for side in SIDES if side in found}
 
     def _curve(self, process: int, side: str) -> Any:
         curve = self._curves.get((process, side))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from PySide6.QtWidgets import QWidget
 
 from compilescope.domain import units
+from compilescope.domain.breakeven import calls_text
 from compilescope.domain.measures import ShapeMeasures
 from compilescope.report.blocks import CostChart, CostLine
 from compilescope.report.figures import cost_chart
@@ -71,7 +72,7 @@ def _why_no_crossing(shown: Charted | None) -> str:
     if verdict is None or speedup is None or verdict.kind == "failed":
         return _NOT_TIMED
     if verdict.kind == "faster":
-        return _OWN_CACHE
+        return f"No crossing to draw: it {verdict.pays_off}." if verdict.pays_off else _OWN_CACHE
     if verdict.kind in ("incorrect", "not_compiled"):
         return _NO_USE
     return _UNDECIDED if verdict.kind == "too_noisy" else _NEVER
@@ -97,7 +98,7 @@ def _crossings(chart: CostChart) -> tuple[Spot, ...]:
         if line.is_eager or saved <= 0 or line.ahead_s <= 0:
             continue
         calls = line.ahead_s / saved
-        text = f"{line.label}: {units.count(float(f'{calls:.3g}'))} calls"
+        text = f"{line.label}: {calls_text(calls)} calls"
         spots.append(Spot(x=calls, y=_total_s(eager, calls), text=text))
     return tuple(spots)
 

@@ -9,7 +9,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from compilescope.domain import units
-from compilescope.domain.hotspots import Hotspot, SideTime, hotspots, rate_text, sentences
+from compilescope.domain.hotspot_sentences import sentences
+from compilescope.domain.hotspots import Hotspot, SideTime, hotspots, rate_text
 from compilescope.domain.peaks import SOURCE
 from compilescope.domain.run import Run
 from compilescope.ui.compiler.run_pane import RunPane

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
@@ -41,14 +42,14 @@ def _values(row: RecompileRow) -> str:
     return " → ".join(values if len(values) <= MOST_VALUES else [*values[: MOST_VALUES - 1], "…"]) or "–"
 
 
-def explanation(run: Run, row: RecompileRow) -> str:
+def explanation(run: Run, row: RecompileRow, others: Sequence[Run] = ()) -> str:
     """One kind of recompile: what happened, what to do, and the compiler's own words."""
     event = row.event
     times = "once" if row.count == 1 else f"{row.count} times"
     what = f"{_source(row)} went {_values(row)}" if event.source else "a guard failed"
     parts = [
         f"{event.function or 'A function'} was compiled again {times}, since {what}.",
-        f"What to try\n{fix(run, row)}",
+        f"What to try\n{fix(run, row, others)}",
         f"The guard that failed, of compile {event.failed_compile_id or '?'}\n{(event.reason or event.guard).strip()}",
     ]
     return "\n\n".join(parts)
@@ -140,7 +141,7 @@ class RecompilesPane(QWidget):
 
     def _explain(self, index: QModelIndex) -> None:
         run, row = self._state.shown, self._model.row(index.row())
-        self._explanation.setPlainText(explanation(run, row) if run and row else "")
+        self._explanation.setPlainText(explanation(run, row, self._state.runs) if run and row else "")
 
     def _open_row(self, index: QModelIndex) -> None:
         row = self._model.row(index.row())
