@@ -54,7 +54,7 @@ def test_that_ctrl_c_stops_a_model_that_never_returns(command_line: Any) -> None
 
     assert process.returncode == 130
     assert "Stopping" in err
-    assert "STOPPED" in out
+    assert "stopped" in out
     assert command_line.processes() == []
 
 

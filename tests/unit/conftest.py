@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 
 import pytest
+from fakes.played import process_events
 
 from compilescope.domain import events as e
 from compilescope.domain import measures
@@ -16,49 +17,6 @@ from compilescope.domain.statistics import Interval, Pairs
 from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
-
-
-def process_events(
-    start: str,
-    *,
-    eager_s: float = 3e-3,
-    speedup: float = 1.5,
-    device: str = "cpu",
-    graphs: int = 1,
-    blocks: int = 60,
-    seed: int = 0,
-    noise: float = 0.01,
-    cache_was_empty: bool | None = True,
-) -> list[e.Event]:
-    """What one process tells that compiles, checks and measures without trouble.
-
-    `cache_was_empty`: of the cold one; None with the user's own cache.
-    """
-    rng = random.Random(f"{start}{seed}")
-    clock = "cuda_event" if device.startswith("cuda") else "wall"
-    capability = "9.0" if device.startswith("cuda") else None
-    stream: list[e.Event] = [
-        e.Hello(start=start, torch="2.13.0", python="3.11.4", cache_was_empty=cache_was_empty and start == "cold"),
-        e.Environment(torch="2.13.0", python="3.11.4", device_capability=capability, cpu="Test CPU", os="Linux"),
-        e.WorkloadReady(
-            entry="Model",
-            phase="inference",
-            precision="fp32",
-            device=device,
-            inputs=(e.Input(name="x", shape=(8, 16), dtype="float32", device=device),),
-            float32_matmul_precision="highest",
-        ),
-        e.FirstCall(side="eager", duration_s=0.05),
-        e.Compile(compile_id="0/0", state="begin", file="model.py", line=7, function="forward"),
-        e.Compile(compile_id="0/0", state="end", graphs=graphs, ops=5 * graphs, duration_s=1.5),
-        e.FirstCall(side="compiled", duration_s=8.0 if start == "cold" else 2.0),
-        e.Numerics(subject="outputs", backend="inductor", verdict="match", max_abs_error=2e-7),
-    ]
-    for block in range(0, blocks, 10):
-        for side, per_call in (("eager", eager_s), ("compiled", eager_s / speedup)):
-            seconds = tuple(per_call * math.exp(rng.gauss(0, noise)) for _ in range(min(10, blocks - block)))
-            stream.append(e.Samples(side=side, block=block, clock=clock, seconds=seconds))
-    return [*stream, e.Measured(stop="interval")]
 
 
 @pytest.fixture

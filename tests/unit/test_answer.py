@@ -28,7 +28,7 @@ def test_that_the_title_is_the_choice_and_the_rest_stands_below() -> None:
 
 
 def test_that_leaving_it_eager_is_a_full_answer() -> None:
-    slower = Outcome(run_id="a", label="default", kind="slower", summary="Slower than eager: 0.9×.", is_timed=True)
+    slower = Outcome(run_id="a", label="default", kind="slower", summary="Slower than eager: 0.9×.", word="slower")
     found = Recommendation(kind="leave_eager", outcomes=(slower,))
 
     shown = recommended(found, [])

@@ -8,9 +8,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.run import Run
-from compilescope.domain.standing import ending
+from compilescope.domain.standing import standing
 
 LAST_LINES = 10
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\a\x1b]*(\a|\x1b\\))")
@@ -61,11 +61,11 @@ class Progress:
         self.show(run)
         told = self._going.get(run.id)
         if told is None:  # stopped while it waited
-            self._line(f"  {run.label}: {ending(run)}")
+            self._line(f"  {run.label}: {standing(run, None)}")
             return
         seconds = units.duration(time.monotonic() - told.began)
         mark = self._mark(told)
-        self._line(f"{mark}{(run.outcome or '').replace('_', ' ')} after {seconds}")
+        self._line(f"{mark}{words.OUTCOMES.get(run.outcome or '', 'ended')} after {seconds}")
         if run.ended and run.outcome in ("failed", "crashed", "timed_out"):
             for line in run.ended.last_lines[-LAST_LINES:]:
                 self._line(f"{mark}| {line}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compilescope.cli.files import check_apart, check_writable
-from compilescope.domain import cacheledger, cudagraphs, units
+from compilescope.domain import cacheledger, cudagraphs, units, words
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.domain.savedtraces import Progress, SavedTrace, read_saved, saved_json
 from compilescope.report import tables
@@ -55,7 +55,7 @@ def _facts(run: Run, process: ProcessStory) -> Iterator[tuple[str, str]]:
     yield "Captured", graphs + kernels if process.graphs else "nothing was compiled"
     for row in process.graph_breaks.values():
         event = row.event
-        yield "Graph break", _cut(f"{_place(event.file, event.line)} {row.count}×: {event.reason}")
+        yield "Graph break", _cut(f"{words.place(event.file, event.line)} {row.count}×: {event.reason}")
     for recompiles in process.recompiles.values():
         event_ = recompiles.event
         reason = event_.guard or event_.reason
@@ -75,10 +75,6 @@ def _facts(run: Run, process: ProcessStory) -> Iterator[tuple[str, str]]:
     for tuned in process.autotunes:
         choice = f"{tuned.winner or 'no winner'}, {units.duration(tuned.duration_s)}"
         yield "Autotune", _cut(f"{tuned.operation}({', '.join(tuned.inputs)}): {choice}")
-
-
-def _place(file: str | None, line: int | None) -> str:
-    return f"{Path(file).name}:{line or '?'}" if file else "unknown place"
 
 
 def _cut(text: str) -> str:

@@ -6,10 +6,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import PurePath
 from typing import Any
 
-from compilescope.domain import statistics, units
+from compilescope.domain import statistics, units, words
 from compilescope.domain.errors import UsageError
 from compilescope.domain.pairing import Row, differences, pairs
 from compilescope.domain.ranking import relative
@@ -144,7 +143,7 @@ def _new_breaks(now: Row, before: Row) -> list[str]:
     if before.get("outcome") != "finished":
         return []
     return [
-        f"new graph break at {_place(row)}: {row.get('reason') or row.get('kind')}"
+        f"new graph break at {words.place(row.get('file'), row.get('line'))}: {row.get('reason') or row.get('kind')}"
         for row in _added(_of_script(now.get("graph_breaks")), _of_script(before.get("graph_breaks")), _break_key)
     ]
 
@@ -204,17 +203,11 @@ def _recompile_key(row: Row) -> object:
 
 
 def _file(row: Row) -> str:
-    return PurePath(str(row.get("file") or "")).name
+    return words.file_name(str(row.get("file") or ""))
 
 
 def _function(row: Row) -> str:
-    return f"{row.get('function') or 'a function'} ({_place(row)})"
-
-
-def _place(row: Row) -> str:
-    if not row.get("file"):
-        return "an unknown place"
-    return f"{_file(row)}:{row['line']}" if row.get("line") else _file(row)
+    return f"{row.get('function') or 'a function'} ({words.place(row.get('file'), row.get('line'))})"
 
 
 def _lost_cuda_graphs(now: Row, before: Row, same_torch: bool) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compilescope.domain import events as e
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.firstcall import first_call
 from compilescope.domain.pipeline import self_times
 from compilescope.domain.run import ProcessStory, Run
@@ -17,18 +17,6 @@ NAMES = {
     "aot_autograd": "AOTAutograd",
     "triton": "Triton",
     "autotune": "autotune",
-}
-# what a person calls the phases that a hit leaves
-_GROUPS = {
-    "dynamo": "Dynamo",
-    "guards": "guards",
-    "aot": "AOTAutograd",
-    "inductor": "Inductor",
-    "codegen": "code generation",
-    "kernels": "kernels",
-    "autotune": "autotuning",
-    "backward": "backward",
-    "cudagraphs": "CUDA graphs",
 }
 _BUILD = "compile_file"
 # a header that every process prepares takes less; built again is what takes a good part of what was saved
@@ -101,7 +89,7 @@ def gained_s(run: Run, process: ProcessStory) -> float | None:
 def remains(process: ProcessStory) -> dict[str, float]:
     """Seconds that a process spent compiling although the caches knew the result, by part of the compiler."""
     times = self_times(process.phases, process.last_at)
-    named = {_GROUPS[group]: seconds for group, seconds in times.items() if group in _GROUPS}
+    named = {words.phase(group): seconds for group, seconds in times.items() if group != "other"}
     return {name: s for name, s in sorted(named.items(), key=lambda item: -item[1]) if s >= LEAST_SHOWN_S}
 
 
@@ -128,16 +116,16 @@ def process_sentence(process: ProcessStory, gained: float | None = None) -> str:
         return "no lookup"
     plurals = {"hit": "hits", "miss": "misses", "bypass": "bypasses"}
     order = [state for state in plurals if counts[state]] + [state for state in counts if state not in plurals]
-    words = ", ".join(units.plural(counts[state], state, plurals.get(state, "")) for state in order)
+    told = ", ".join(units.plural(counts[state], state, plurals.get(state, "")) for state in order)
     saved = saved_s(process.cache)
     if gained is not None and saved:
-        words += f", first call {units.duration(gained)} shorter" if gained > 0 else ", first call no shorter"
+        told += f", first call {units.duration(gained)} shorter" if gained > 0 else ", first call no shorter"
     elif saved:
-        words += f", saved {units.duration(saved)} by torch's own account"
+        told += f", saved {units.duration(saved)} by torch's own account"
     if set(counts) == {"hit"} and (left := remains(process)):
         parts = ", ".join(f"{name} {units.duration(seconds)}" for name, seconds in list(left.items())[:4])
-        words += f"; what remains after a hit: {parts}"
-    return words
+        told += f"; what remains after a hit: {parts}"
+    return told
 
 
 def sentences(run: Run) -> list[str]:

@@ -14,6 +14,7 @@ from compilescope.domain.matrix import workload_name
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.ranking import Ranking, allowing_for, rank
 from compilescope.domain.run import Run
+from compilescope.domain.standing import verdict_word
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
 from compilescope.domain.verdict import (
     KINDS,
@@ -65,13 +66,13 @@ class Rival:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one run came to: its verdict's kind and sentence. `is_timed`: whether there is a speedup."""
+    """What one run came to: its verdict's kind and sentence, and the word for it."""
 
     run_id: str
     label: str
     kind: str
     summary: str
-    is_timed: bool
+    word: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +201,7 @@ def _outcomes(judged: Mapping[Run, Verdict]) -> tuple[Outcome, ...]:
             label=run.label,
             kind=verdict.kind,
             summary=verdict.summary,
-            is_timed=measure(run).speedup is not None,
+            word=verdict_word(run, verdict),
         )
         for run, verdict in judged.items()
     )

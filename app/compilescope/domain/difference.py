@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.breakeven import calls_text
 from compilescope.domain.cacheledger import cache_name
 from compilescope.domain.comparability import cautions
@@ -18,18 +17,6 @@ from compilescope.domain.ranking import is_apart, relative
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.domain.statistics import NOISE_FLOOR
 
-NONE = "–"
-GROUPS = {
-    "dynamo": "Dynamo",
-    "guards": "Guards",
-    "aot": "AOTAutograd",
-    "backward": "Backward",
-    "inductor": "Inductor",
-    "codegen": "Code generation",
-    "kernels": "Kernels",
-    "autotune": "Autotuning",
-    "cudagraphs": "CUDA graphs",
-}
 # below this, a phase's time is noise beside the first call's
 LEAST_PHASE_S = 0.01
 
@@ -103,17 +90,17 @@ def _summary(before: Run, after: Run, noise_floor: float) -> str:
 def _options(before: Run, after: Run) -> Iterator[Row]:
     old, new = _settings(before.config), _settings(after.config)
     for name in dict.fromkeys([*old, *new]):
-        yield Row(section="Options", name=name, before=old.get(name, NONE), after=new.get(name, NONE))
+        yield Row(section="Options", name=name, before=old.get(name, words.UNKNOWN), after=new.get(name, words.UNKNOWN))
 
 
 def _settings(config: Config) -> dict[str, str]:
-    words = {None: "auto", True: "on", False: "off"}
+    states = {None: "auto", True: "on", False: "off"}
     options = {f"options[{key}]": str(value) for key, value in (config.options or {}).items()}
     return {
         "backend": config.backend,
         "mode": config.mode or "default",
-        "dynamic": words[config.dynamic],
-        "fullgraph": words[config.fullgraph],
+        "dynamic": states[config.dynamic],
+        "fullgraph": states[config.fullgraph],
         "compiled": "the whole step" if config.scope == "step" else "the model",
         **options,
     }
@@ -142,7 +129,7 @@ def _first_calls(before: Run, after: Run) -> Iterator[Row]:
 def _break_even(before: Run, after: Run, noise_floor: float) -> Iterator[Row]:
     verdicts = [judge(run, noise_floor) for run in (before, after)]
     found = [verdict.cold_break_even if verdict else None for verdict in verdicts]
-    calls = [calls_text(row.calls) if row else NONE for row in found]
+    calls = [calls_text(row.calls) if row else words.UNKNOWN for row in found]
     yield Row(section="Timing", name="Break-even, calls", before=calls[0], after=calls[1])
 
 
@@ -166,14 +153,14 @@ def _compiler(before: Run, after: Run) -> Iterator[Row]:
     for name, count in _COUNTS.items():
         yield Row(section="Compiler", name=name, before=_count(before, count), after=_count(after, count))
     old, new = _phases(before.cold), _phases(after.cold)
-    for group, title in GROUPS.items():
+    for group in words.PHASES:
         a, b = old.get(group, 0.0), new.get(group, 0.0)
         if max(a, b) >= LEAST_PHASE_S:
             yield Row(
                 section="Compiler",
-                name=f"{title}, cold start",
-                before=units.duration(a) if group in old else NONE,
-                after=units.duration(b) if group in new else NONE,
+                name=f"{words.upper(words.phase(group))}, cold start",
+                before=units.duration(a) if group in old else words.UNKNOWN,
+                after=units.duration(b) if group in new else words.UNKNOWN,
             )
 
 
@@ -188,7 +175,7 @@ _COUNTS: Mapping[str, Callable[[ProcessStory], int]] = {
 
 
 def _count(run: Run, count: Callable[[ProcessStory], int]) -> str:
-    return units.count(count(run.story)) if run.story and run.story.has_compiled else NONE
+    return units.count(count(run.story)) if run.story and run.story.has_compiled else words.UNKNOWN
 
 
 def _phases(process: ProcessStory | None) -> dict[str, float]:
@@ -198,7 +185,7 @@ def _phases(process: ProcessStory | None) -> dict[str, float]:
 def _breaks(run: Run) -> dict[str, int]:
     found: dict[str, int] = {}
     for row in run.story.graph_breaks.values() if run.story else ():
-        name = f"{_place(row.event.file, row.event.line)}  {row.event.reason or row.event.kind}"
+        name = f"{words.place(row.event.file, row.event.line)}  {row.event.reason or row.event.kind}"
         found[name] = found.get(name, 0) + row.count
     return found
 
@@ -238,10 +225,10 @@ def _caches(before: Run, after: Run) -> Iterator[Row]:
     keys = _keys(before), _keys(after)
     if keys[0] and keys[1]:
         shared = keys[0] & keys[1]
-        words = [f"{units.plural(len(own), 'key')}, {len(shared) or 'none'} shared" for own in keys]
+        told = [f"{units.plural(len(own), 'key')}, {len(shared) or 'none'} shared" for own in keys]
         if keys[0] == keys[1]:
-            words = [f"{units.plural(len(shared), 'key')}, all shared"] * 2
-        yield Row(section="Caches", name="Keys", before=words[0], after=words[1])
+            told = [f"{units.plural(len(shared), 'key')}, all shared"] * 2
+        yield Row(section="Caches", name="Keys", before=told[0], after=told[1])
 
 
 def _lookups(run: Run, start: str) -> dict[str, str]:
@@ -279,7 +266,7 @@ def _checks(before: Run, after: Run) -> Iterator[Row]:
 
 
 def _outcome(run: Run) -> str:
-    return (run.outcome or "going on").replace("_", " ")
+    return words.OUTCOMES.get(run.outcome or "", "running")
 
 
 def _cuda_graphs(run: Run) -> str:
@@ -292,9 +279,4 @@ def _cuda_graphs(run: Run) -> str:
 
 
 def _agreement(run: Run) -> str:
-    return (measure(run).numerics.verdict or NONE).replace("_", " ")
-
-
-def _place(file: str | None, line: int | None) -> str:
-    name = PurePath(file).name if file else "unknown place"
-    return f"{name}:{line}" if line else name
+    return words.AGREEMENTS[measure(run).numerics.verdict]

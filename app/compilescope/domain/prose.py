@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.breakeven import pays_off_text
-from compilescope.domain.comparison import Outcome, Recommendation, Rival
+from compilescope.domain.comparison import Recommendation, Rival
 from compilescope.domain.faults import HINT
 from compilescope.domain.statistics import Interval
 from compilescope.domain.verdict import interval_text
@@ -34,7 +34,7 @@ def sentences(found: Recommendation) -> list[str]:
     told = list(_of_choice(found) if found.kind == "use" else _of_none(found))
     if found.others:
         told.append(f"This holds for {found.scope}.")
-        told += [f"{_upper(one.scope)}: {_lower(headline(one))}." for one in found.others]
+        told += [f"{words.upper(one.scope)}: {_lower(headline(one))}." for one in found.others]
     return told
 
 
@@ -46,7 +46,7 @@ def summary(found: Recommendation) -> str:
 def body(found: Recommendation) -> str:
     """The summary without its title."""
     reason = _reason(found)
-    return " ".join([*([f"{_upper(reason)}."] if reason else []), *sentences(found)])
+    return " ".join([*([f"{words.upper(reason)}."] if reason else []), *sentences(found)])
 
 
 def saving_text(speedup: Interval, first_call_s: float) -> str:
@@ -72,7 +72,7 @@ def _reason(found: Recommendation) -> str:
     if found.by_chance:
         return "no configuration is faster beyond chance"
     if runs > MOST_NAMED:
-        counts = Counter(_word(row) for row in found.outcomes)
+        counts = Counter(row.word for row in found.outcomes)
         listed = ", ".join(f"{count} {word}" for word, count in counts.most_common())
         return f"of {runs} configurations none was shown to be faster ({listed})"
     return "no configuration was shown to be faster" if runs > 1 else ""
@@ -115,25 +115,15 @@ def _of_none(found: Recommendation) -> Iterator[str]:
         yield from found.given_up or ["A longer measurement, or a quieter machine, could still tell otherwise."]
 
 
-def _word(row: Outcome) -> str:
-    if row.kind == "too_noisy":
-        return "too noisy to tell" if row.is_timed else "without a speedup"
-    return row.kind.replace("_", " ")
-
-
 def _measured(rivals: Sequence[Rival]) -> str:
     """Names with what they measured: "reduce-overhead (1.43× ± 0.03) and max-autotune (1.41× ± 0.02)"."""
-    names = [f"{row.label} ({interval_text(row.speedup) if row.speedup else 'no speedup'})" for row in rivals]
+    names = [f"{row.label} ({interval_text(row.speedup) if row.speedup else words.NO_SPEEDUP})" for row in rivals]
     more = len(names) - MOST_NAMED
     return _listed([*names[:MOST_NAMED], *([units.plural(more, "other")] if more > 0 else [])])
 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _lower(text: str) -> str:

@@ -19,6 +19,7 @@ from compilescope.domain.faults import HINT
 from compilescope.domain.hotspots_json import hotspots_json
 from compilescope.domain.measures import Measures, ShapeMeasures, Summary, measure
 from compilescope.domain.run import Run
+from compilescope.domain.standing import verdict_word
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
 from compilescope.domain.story_json import story_json
 from compilescope.domain.verdict import Verdict, judge_with_fault
@@ -80,6 +81,7 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
         "verdict": {"kind": verdict.kind, "summary": verdict.summary, "reasons": list(verdict.reasons)}
         if verdict
         else None,
+        "verdict_word": verdict_word(run, verdict),
     }
 
 

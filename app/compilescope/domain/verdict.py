@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Any
 
-from compilescope.domain import statistics, units
+from compilescope.domain import statistics, units, words
 from compilescope.domain.agreement import Agreement
 from compilescope.domain.breakeven import BreakEven, break_even, break_even_text, pays_off_text
 from compilescope.domain.faults import fault
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import EAGER, CompileRow, ProcessStory, Run
-from compilescope.domain.standing import when_failed, when_text
+from compilescope.domain.standing import when_failed
 from compilescope.domain.statistics import NOISE_FLOOR, Interval, is_settled
 from compilescope.domain.workload import Measurement
 
@@ -205,12 +204,12 @@ def _failure_reasons(run: Run) -> tuple[str, ...]:
     error = run.error
     reasons = []
     if error is not None:
-        where = f" ({error.file}:{error.line})" if error.file and error.line else ""
+        where = f" ({words.place(error.file, error.line)})" if error.file and error.line else ""
         reasons.append(f"It ended {_when(run, when_failed(error))}".rstrip() + f"{where}: {_first_line(error.message)}")
         if error.hint:
             reasons.append(error.hint)
     elif run.current_stage is not None:
-        reasons.append(f"It ended {_when(run, when_text(run.current_stage.name)) or 'before its first stage'}.")
+        reasons.append(f"It ended {_when(run, words.when(run.current_stage.name)) or 'before its first stage'}.")
     return tuple(reasons)
 
 
@@ -433,7 +432,7 @@ def places_text(story: ProcessStory) -> str:
         return f" at {units.plural(len(places), 'place')}"
     file, line = places[0]
     is_one = sum(row.count for row in rows) == 1
-    return f"{'' if is_one else ', all'} at {PurePath(file.replace(chr(92), '/')).name}:{line}"
+    return f"{'' if is_one else ', all'} at {words.place(file, line)}"
 
 
 def step_sentence(story: ProcessStory) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Tone = Literal["plain", "muted", "strong", "good", "warn", "bad"]
+from compilescope.domain import words
+
+Tone = words.Tone | Literal["strong"]
 Align = Literal["left", "right"]
 Style = Literal["lead", "body", "small", "label"]
 
@@ -17,7 +19,7 @@ class Paragraph:
 
     text: str
     style: Style = "body"
-    tone: Tone = "plain"
+    tone: Tone = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,7 @@ class Cell:
     """One cell; `link` is the anchor of the section that it leads to."""
 
     text: str
-    tone: Tone = "plain"
+    tone: Tone = ""
     link: str = ""
 
 
@@ -184,7 +186,7 @@ class Section:
     anchor: str = ""
     starts_page: bool = False
     badge: str = ""
-    badge_tone: Tone = "plain"
+    badge_tone: Tone = ""
 
 
 @dataclass(frozen=True, kw_only=True)

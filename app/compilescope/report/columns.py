@@ -7,26 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compilescope.domain import units
-from compilescope.domain.measures import measure
-from compilescope.domain.run import Run
-from compilescope.domain.standing import NO_SPEEDUP
-from compilescope.domain.verdict import Verdict, stored_kind
+from compilescope.domain import units, words
 
 JsonRun = Mapping[str, Any]
 # of a workload, what rows of one comparison may differ in
 SCOPE = ("phase", "precision", "device")
 
 OWN_CACHE = "First calls began with your own compiler cache, whatever it held: they are no cold ones."
-VERDICTS = {
-    "faster": "faster",
-    "slower": "slower",
-    "no_difference": "no difference",
-    "too_noisy": "too noisy",
-    "not_compiled": "NOT COMPILED",
-    "incorrect": "INCORRECT",
-    "failed": "FAILED",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,24 +83,8 @@ def total(path: str) -> Callable[[JsonRun], str]:
 
 
 def verdict(run: JsonRun) -> str:
-    """The verdict's word; the outcome of a run that was stopped, "running" while it goes on."""
-    if run.get("outcome") in ("stopped", "timed_out", "crashed"):
-        return str(run["outcome"]).replace("_", " ").upper()
-    kind = stored_kind(run)
-    if kind == "too_noisy" and at(run, "timing.speedup") is None:
-        return NO_SPEEDUP
-    return VERDICTS.get(kind, str(kind)) if kind else "running"
-
-
-def verdict_word(run: Run, verdict: Verdict | None) -> str:
-    """The same for a run at hand, in small letters."""
-    if verdict is None:
-        return "saved trace" if run.is_trace else "not judged" if run.is_over else "still running"
-    if verdict.kind == "failed" and run.outcome not in (None, "failed"):
-        return str(run.outcome).replace("_", " ")
-    if verdict.kind == "too_noisy" and measure(run).speedup is None:
-        return NO_SPEEDUP
-    return VERDICTS[verdict.kind].lower()
+    """The verdict's word."""
+    return str(run["verdict_word"])
 
 
 def first_call(run: JsonRun) -> str:
@@ -130,7 +101,7 @@ def cache_note(comparison: Mapping[str, Any]) -> str:
 
 def numerics(run: JsonRun) -> str:
     """The numerics verdict in words."""
-    return str(at(run, "numerics.verdict") or "not_checked").replace("_", " ")
+    return words.AGREEMENTS[at(run, "numerics.verdict") or "not_checked"]
 
 
 def label(run: JsonRun) -> str:

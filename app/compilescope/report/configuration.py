@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
 from compilescope.domain import events as e
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.advice import Advice, advise
 from compilescope.domain.comparison import Comparison, Verdict, interval_text
 from compilescope.domain.faults import HINT
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import GraphBreakRow, Run
+from compilescope.domain.standing import tone, verdict_word
 from compilescope.domain.verdict import break_even_word, judge, judge_with_fault, places_text, step_sentence
 from compilescope.report import figures
-from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table, Tone
-from compilescope.report.columns import verdict_word
+from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table
 from compilescope.report.hotspots import hotspot_blocks
 from compilescope.report.kept import kept_blocks
 from compilescope.report.kernels import autotune_blocks, kernel_blocks
@@ -29,15 +28,6 @@ TRACEBACK_LINES = 24
 # what torch ends its errors with; it helps nobody who reads a report
 _BOILERPLATE = "Set TORCHDYNAMO_VERBOSE=1"
 EVIDENCE_CHARACTERS = 200
-TONES: dict[str, Tone] = {
-    "faster": "good",
-    "slower": "bad",
-    "no_difference": "muted",
-    "too_noisy": "muted",
-    "not_compiled": "warn",
-    "incorrect": "bad",
-    "failed": "bad",
-}
 
 
 @dataclass
@@ -54,7 +44,6 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
     """Everything about one run."""
     name = names(comparison.runs)[run.id]
     verdict = judge(run, comparison.noise_floor)
-    kind = verdict.kind if verdict else ""
     is_told = _failure_key(run) in seen.failures
     parts: tuple[tuple[str, Iterable[Block]], ...] = (
         ("What it came to", _outcome(run, comparison.noise_floor)),
@@ -82,7 +71,7 @@ def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: 
         # what fails as another one did takes a few lines, and no page
         starts_page=not is_told or run.story is None or run.story.has_compiled,
         badge=verdict_word(run, verdict),
-        badge_tone=TONES.get(kind, "muted"),
+        badge_tone=tone(run, verdict),
     )
 
 
@@ -123,7 +112,7 @@ def _failure(run: Run, name: str, read: Reader, seen: Seen) -> Iterator[Block]:
         return
     code = excerpt(read, error.file, error.line)
     if code:
-        yield Paragraph(text=f"Where it failed: {place(error.file, error.line)}", style="label")
+        yield Paragraph(text=f"Where it failed: {words.place(error.file, error.line)}", style="label")
         yield code
     elif error.message.strip().count("\n"):
         yield Paragraph(text="Message", style="label")
@@ -202,7 +191,7 @@ def _break_key(row: GraphBreakRow) -> tuple[object, ...]:
 def _graph_break(row: GraphBreakRow, read: Reader) -> Iterator[Block]:
     event = row.event
     title = " · ".join(part for part in (event.id, event.kind or event.reason) if part)
-    where = place(event.file, event.line) + (f", in {event.function}" if event.function else "")
+    where = words.place(event.file, event.line) + (f", in {event.function}" if event.function else "")
     times = f", {units.count(row.count)} times" if row.count > 1 else ""
     yield Paragraph(text=f"{title or 'Graph break'}", tone="strong")
     yield Paragraph(text=f"{where}{times}{_frame_note(event)}", style="small", tone="muted")
@@ -233,7 +222,7 @@ def _known_breaks(rows: Sequence[GraphBreakRow], seen: Seen) -> Table:
         ),
         rows=[
             (
-                Cell(text=place(row.event.file, row.event.line)),
+                Cell(text=words.place(row.event.file, row.event.line)),
                 Cell(text=" · ".join(part for part in (row.event.id, row.event.kind or row.event.reason) if part)),
                 Cell(text=units.count(row.count)),
                 Cell(text=_short(seen.breaks[_break_key(row)]), tone="muted"),
@@ -247,7 +236,7 @@ def _numbers_and_memory(run: Run) -> Iterator[Block]:
     measures = measure(run)
     numbers, rows = measures.numerics, []
     if run.outcome == "finished" or numbers.verdict != "not_checked":
-        rows.append(("Results against eager", numbers.verdict.replace("_", " ")))
+        rows.append(("Results against eager", words.AGREEMENTS[numbers.verdict]))
         rows.append(("Largest difference", "" if numbers.max_abs_error is None else f"{numbers.max_abs_error:.3g}"))
         ratio = numbers.reference_ratio
         rows.append(("Error against fp64", "" if ratio is None else f"{ratio:.3g} × eager’s own"))
@@ -285,14 +274,6 @@ def advice_text(advice: Advice) -> str:
     """A piece of advice as running text."""
     evidence = _sentence(shortened(advice.evidence, EVIDENCE_CHARACTERS))
     return f"{advice.title}. {evidence} {_sentence(advice.remedy)} See: {advice.source.title}."
-
-
-def place(file: str | None, line: int | None) -> str:
-    """A place as a reader finds it: the file's name and the line."""
-    if not file:
-        return "an unknown place"
-    name = PurePath(file.replace("\\", "/")).name
-    return f"{name}:{line}" if line else name
 
 
 def _sentence(text: str) -> str:

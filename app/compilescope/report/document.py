@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from functools import partial
-from pathlib import PurePath
 
 import compilescope
 from compilescope.domain import events as e
-from compilescope.domain import prose, units
+from compilescope.domain import prose, units, words
 from compilescope.domain.advice import advise
 from compilescope.domain.comparison import Comparison, Recommendation, recommend
 from compilescope.domain.measures import measure
@@ -56,7 +55,7 @@ def build_document(
     script = runs[0].workload.script if runs else ""
     read, seen = reader(script, source), Seen()
     return Document(
-        title=f"{PurePath(script.replace(chr(92), '/')).name or 'No script'}: torch.compile against eager",
+        title=f"{words.file_name(script) or 'No script'}: torch.compile against eager",
         subtitle=" · ".join(_setting(runs)),
         created=_date(comparison.created),
         made_with=f"CompileScope {compilescope.__version__}",

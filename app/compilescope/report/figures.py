@@ -10,6 +10,7 @@ from compilescope.domain.comparison import Verdict, judge
 from compilescope.domain.firstcall import FIRST_USE, OUTSIDE, first_call_parts
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
+from compilescope.domain.standing import verdict_word
 from compilescope.report.blocks import (
     CostChart,
     CostLine,
@@ -22,7 +23,6 @@ from compilescope.report.blocks import (
     SpeedupChart,
     SweepChart,
 )
-from compilescope.report.columns import verdict_word
 from compilescope.report.names import names
 
 SPEEDUP_BARS = 12
@@ -64,11 +64,6 @@ def _speedup_bar(run: Run, label: str, is_chosen: bool, noise_floor: float) -> S
 
 def _speedup_note(run: Run, verdict: Verdict | None, shows: bool) -> str:
     """What the mark and the figure do not say already."""
-    kind = verdict.kind if verdict else ""
-    if kind == "incorrect":
-        return "results differ"
-    if verdict is None and not run.is_over:
-        return "" if shows else "not measured"
     word = verdict_word(run, verdict)
     return "" if shows and word in ("faster", "slower", "no difference") else word
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from compilescope.domain import events as e
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.run import Run
 from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
-from compilescope.report.machinery import place, shortened
+from compilescope.report.machinery import shortened
 
 MOST_KERNELS = 15
 MOST_OPERATIONS = 15
@@ -57,7 +57,7 @@ def _kernel_table(rows: Sequence[e.Kernel]) -> Table:
 
 
 def _places(places: Sequence[e.Place]) -> str:
-    names = list(dict.fromkeys(place(row.file, row.line) for row in places))
+    names = list(dict.fromkeys(words.place(row.file, row.line) for row in places))
     more = len(names) - MOST_PLACES
     return ", ".join(names[:MOST_PLACES]) + (f" and {more} more" if more > 0 else "") or "–"
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
 
 from compilescope.domain import events as e
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.cacheledger import gained_s
 from compilescope.domain.firstcall import first_call, first_call_parts
 from compilescope.domain.run import ProcessStory, Run
@@ -47,7 +46,7 @@ def _phase_table(run: Run) -> Table | None:
     count = len(columns[0])
     labels = [(name or group, group) for group, name in shown] + [(f"{len(rest)} shorter phases", "")] * bool(rest)
     rows = [
-        (Cell(text=name), Cell(text=group, tone="muted"), Cell(text=texts[i]), Cell(text=texts[count + i]))
+        (Cell(text=name), Cell(text=words.phase(group), tone="muted"), Cell(text=texts[i]), Cell(text=texts[count + i]))
         for i, (name, group) in enumerate(labels)
     ]
     return Table(
@@ -94,7 +93,7 @@ def recompile_blocks(run: Run) -> Iterator[Block]:
         rows=[
             (
                 Cell(text=row.event.function or "–"),
-                Cell(text=place(row.event.file, row.event.line)),
+                Cell(text=words.place(row.event.file, row.event.line, words.UNKNOWN)),
                 Cell(text=shortened(row.event.reason or row.event.guard)),
                 Cell(text=units.count(row.count)),
             )
@@ -161,7 +160,7 @@ def cudagraph_blocks(run: Run) -> Iterator[Block]:
     skips: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.state != "recorded":
-            key = (row.reason or "no reason given", place(row.file, row.line) if row.file else "")
+            key = (row.reason or "no reason given", words.place(row.file, row.line, ""))
             skips[key] = skips.get(key, 0) + 1
     yield Paragraph(text="CUDA graphs", style="label")
     yield Facts(rows=[("Recorded", units.count(recorded)), ("Skipped or warned of", units.count(sum(skips.values())))])
@@ -183,11 +182,3 @@ def shortened(text: str, limit: int = LONGEST_TEXT) -> str:
     # at a word's end, unless the last word is most of the text
     space = cut.rfind(" ", limit // 2)
     return (cut[:space] if space > 0 else cut).rstrip(",;: ") + "…"
-
-
-def place(file: str | None, line: int | None) -> str:
-    """A place for a cell: the file's name and the line."""
-    if not file:
-        return "–"
-    name = PurePath(file.replace("\\", "/")).name
-    return f"{name}:{line}" if line else name

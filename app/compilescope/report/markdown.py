@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.baseline import baseline_sentences
 from compilescope.report.columns import COLUMNS, at, cache_note, label, of_script, subject, told_apart
 
@@ -38,7 +37,7 @@ def markdown(comparison: Mapping[str, Any]) -> str:
 
 def _title(comparison: Mapping[str, Any]) -> str:
     workload = comparison.get("workload") or {}
-    script = PurePath(str(workload.get("script") or "no script")).name
+    script = words.file_name(str(workload.get("script") or "no script"))
     return escape(", ".join([script, *subject(comparison)]))
 
 
@@ -98,10 +97,8 @@ def _times(row: Mapping[str, Any]) -> str:
 
 
 def _place(row: Mapping[str, Any]) -> str:
-    if not row.get("file"):
-        return "an unknown place"
-    line = f":{row['line']}" if row.get("line") else ""
-    return code(f"{PurePath(row['file']).name}{line}")
+    where = words.place(row.get("file"), row.get("line"))
+    return where if where == words.NOWHERE else code(where)
 
 
 def _environment(comparison: Mapping[str, Any]) -> list[str]:

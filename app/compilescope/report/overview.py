@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.breakeven import calls_text
 from compilescope.domain.comparison import Comparison, Verdict, judge
 from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import Run
+from compilescope.domain.standing import tone, verdict_word
 from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
-from compilescope.report.columns import OWN_CACHE, verdict_word
-from compilescope.report.configuration import TONES, anchor
+from compilescope.report.columns import OWN_CACHE
+from compilescope.report.configuration import anchor
 from compilescope.report.figures import memory_figure
 from compilescope.report.names import names
 
@@ -112,8 +113,8 @@ def _story_cells(run: Run) -> list[Cell]:
         Cell(text=units.count(story.graphs)),
         Cell(text=units.count(story.ops)),
         Cell(text=units.count(len(story.kernels)) if story.kernels else "–"),
-        Cell(text=units.count(breaks), tone="warn" if breaks else "plain"),
-        Cell(text=units.count(recompiles), tone="warn" if recompiles else "plain"),
+        Cell(text=units.count(breaks), tone="warn" if breaks else ""),
+        Cell(text=units.count(recompiles), tone="warn" if recompiles else ""),
         Cell(text=_cudagraphs(run)),
     ]
 
@@ -191,7 +192,7 @@ def _break_even(verdict: Verdict | None) -> str:
 
 
 def _verdict(run: Run, found: Verdict | None) -> Cell:
-    return Cell(text=verdict_word(run, found), tone=TONES[found.kind] if found else "muted")
+    return Cell(text=verdict_word(run, found), tone=tone(run, found))
 
 
 def _busy(found: Measures) -> str:
@@ -200,8 +201,4 @@ def _busy(found: Measures) -> str:
 
 def _results(found: Measures) -> Cell:
     verdict = found.numerics.verdict
-    tone = {"differ": "bad", "nondeterministic": "warn"}.get(verdict)
-    text = verdict.replace("_", " ")
-    if tone == "bad":
-        return Cell(text=text, tone="bad")
-    return Cell(text=text, tone="warn" if tone else "plain")
+    return Cell(text=words.AGREEMENTS[verdict], tone=words.AGREEMENT_TONES.get(verdict, ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.measures import ShapeMeasures, measure
 from compilescope.domain.run import Run
 from compilescope.report import numbers
@@ -41,8 +41,11 @@ def sweep_blocks(run: Run) -> Iterator[Block]:
                 Cell(text=times[i]),
                 Cell(text=times[len(rows) + i]),
                 *_speedup(row),
-                Cell(text=units.count(row.recompiles), tone="warn" if row.recompiles else "plain"),
-                Cell(text=(row.numerics or "–").replace("_", " "), tone="bad" if row.numerics == "differ" else "plain"),
+                Cell(text=units.count(row.recompiles), tone="warn" if row.recompiles else ""),
+                Cell(
+                    text=words.AGREEMENTS.get(row.numerics or "", words.UNKNOWN),
+                    tone=words.AGREEMENT_TONES.get(row.numerics or "", ""),
+                ),
             )
             for i, row in enumerate(rows)
         ],

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.baseline import baseline_sentences
 from compilescope.domain.errors import AppError
 from compilescope.domain.verdict import stored_kind
@@ -131,7 +131,7 @@ def _heading(comparison: Mapping[str, Any], width: int) -> list[str]:
 def _place(run: Mapping[str, Any]) -> str:
     """Where in the script an error arose, behind the sentence that tells it."""
     file, line = at(run, "error.file"), at(run, "error.line")
-    return f" ({Path(file).name}:{line})" if file and line else ""
+    return f" ({words.place(file, line)})" if file and line else ""
 
 
 def _terminal_columns() -> list[Column]:

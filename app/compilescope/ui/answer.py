@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from compilescope.domain import prose, units
+from compilescope.domain import prose, units, words
 from compilescope.domain.comparison import Recommendation
 from compilescope.domain.estimate import rough, total_s
 from compilescope.domain.events import RunError
@@ -181,7 +181,7 @@ def _all_failed(failed: Sequence[Run]) -> Answer:
 
 def fault(error: RunError) -> str:
     """Whose fault an error is, where the stage tells."""
-    where = f" ({Path(error.file).name}:{error.line})" if error.file and error.line else ""
+    where = f" ({words.place(error.file, error.line)})" if error.file and error.line else ""
     if error.stage == "eager":
         return f"The model fails in eager too{where}, without torch.compile."
     if error.stage == "load":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compilescope.domain import words
 from compilescope.domain.events import Place
 from compilescope.domain.measures import Measures
 from compilescope.domain.run import ProcessStory, Run
@@ -126,6 +127,6 @@ def place_text(places: Sequence[Place], limit: int = 3) -> str:
     """Places in a sentence: "at model.py:12 and model.py:40", or nothing."""
     if not places:
         return ""
-    names = [f"{place.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{place.line or '?'}" for place in places[:limit]]
+    names = [words.place(place.file, place.line) for place in places[:limit]]
     more = f" and {len(places) - limit} more" if len(places) > limit else ""
     return " at " + ", ".join(names) + more

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.comparison import shown_range
 from compilescope.domain.statistics import Interval
 from compilescope.report.blocks import SpeedupBar, SpeedupChart
@@ -73,7 +73,7 @@ def _result(bar: SpeedupBar) -> str:
 def _draw_bar(painter: QPainter, axis: Axis, bar: SpeedupBar, y: float) -> None:
     if bar.value is None or bar.low is None or bar.high is None:
         return
-    color = look.KINDS.get(bar.kind, look.MUTED)
+    color = look.TONES[words.TONES.get(bar.kind, "muted")]
     line(painter, axis.x(1.0), y, axis.x(bar.value), y, color, 2.6 if bar.is_chosen else 1.4)
     low, high = max(bar.low, axis.low), min(bar.high, axis.high)
     for end in (bar.low, bar.high):

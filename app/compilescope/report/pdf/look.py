@@ -34,25 +34,19 @@ SERIES = {
     "first use": "#a6abb3",
     "outside the compiler": "#d5d9df",
 }
-KINDS = {
-    "faster": "#0072b2",
-    "slower": "#d55e00",
-    "incorrect": "#cc79a7",
-    "no_difference": "#7a7f87",
-    "too_noisy": "#7a7f87",
-    "not_compiled": "#e69f00",
-}
 TONES: dict[Tone, str] = {
-    "plain": TEXT,
+    "": TEXT,
     "muted": MUTED,
+    "accent": ACCENT,
     "strong": TEXT,
     "good": "#00674b",
     "warn": "#8a5a00",
     "bad": "#a63200",
 }
 FILLS: dict[Tone, str] = {
-    "plain": PANEL,
+    "": PANEL,
     "muted": PANEL,
+    "accent": PANEL,
     "strong": PANEL,
     "good": "#e8f4ef",
     "warn": "#fdf3df",

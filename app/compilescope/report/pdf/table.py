@@ -69,7 +69,7 @@ def _text_widths(table: Table, fonts: Fonts) -> tuple[list[float], list[float]]:
     for index, column in enumerate(table.columns):
         head = max(bold.horizontalAdvance(word) for word in column.title.split() or [""])
         head = max(head, plain.horizontalAdvance(column.unit))
-        texts = {(row[index].text, row[index].tone not in ("plain", "muted")) for row in table.rows}
+        texts = {(row[index].text, row[index].tone not in ("", "muted")) for row in table.rows}
         full = max([head, *((bold if strong else plain).horizontalAdvance(text) for text, strong in texts)])
         words = {(word, strong) for text, strong in texts for word in text.split()}
         longest = max([head, *((bold if strong else plain).horizontalAdvance(word) for word, strong in words)])
@@ -119,7 +119,7 @@ def _row(columns: Sequence[Column], cells: Sequence[Cell], fonts: Fonts, grid: _
     boxes = [
         TextBox(
             cell.text,
-            fonts.small if cell.tone in ("plain", "muted") else fonts.small_bold,
+            fonts.small if cell.tone in ("", "muted") else fonts.small_bold,
             width + 0.5,
             right=column.align == "right",
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.firstcall import FIRST_USE, OUTSIDE
 from compilescope.report.blocks import PhaseBar
 from compilescope.report.figures import first_call_bars
@@ -36,8 +36,8 @@ class FirstCallChart(Chart):
         self._known: dict[str, tuple[int, tuple[Bar, ...]]] = {}
         self._keys: dict[str, Key] = {}
         super().__init__(theme, "First call by compiler phase", scrolled(self._stacks), parent)
-        for group in (*groups.NAMES, *_GROUND):
-            key = self._keys[group] = Key(groups.name(group))
+        for group in (*words.PHASES, *_GROUND):
+            key = self._keys[group] = Key(words.phase(group))
             self.keys.add(key)
         self.restyle()
 
@@ -77,10 +77,10 @@ class FirstCallChart(Chart):
 def _phase_bar(bar: PhaseBar) -> Bar:
     def tip(group: str, seconds: float) -> str:
         whole = f"{bar.label.lower()} {units.duration(bar.total_s)}"
-        return f"{groups.name(group)}: {units.duration(seconds)} of {whole} ({100 * seconds / bar.total_s:.0f} %)"
+        return f"{words.phase(group)}: {units.duration(seconds)} of {whole} ({100 * seconds / bar.total_s:.0f} %)"
 
     parts = tuple(
-        Part(kind=group, name=groups.name(group), size=seconds, tip=tip(group, seconds)) for group, seconds in bar.parts
+        Part(kind=group, name=words.phase(group), size=seconds, tip=tip(group, seconds)) for group, seconds in bar.parts
     )
     return Bar(title=bar.label.lower(), parts=parts, text=units.duration(bar.total_s))
 

@@ -1,4 +1,4 @@
-"""The groups of compiler phases: names and colours."""
+"""The groups of compiler phases: colours."""
 
 from __future__ import annotations
 
@@ -6,18 +6,6 @@ from PySide6.QtGui import QColor
 
 from compilescope.ui.theme import Tokens
 
-NAMES = {
-    "dynamo": "Dynamo",
-    "guards": "guards",
-    "aot": "AOTAutograd",
-    "inductor": "Inductor",
-    "codegen": "code generation",
-    "kernels": "kernel builds",
-    "autotune": "autotune",
-    "backward": "backward",
-    "cudagraphs": "CUDA graphs",
-    "other": "other",
-}
 # number of a series colour, and how much of the ground is mixed in: near colours belong together
 _COLORS = {
     "dynamo": (0, 0.0),
@@ -31,10 +19,6 @@ _COLORS = {
     "cudagraphs": (3, 0.0),
     "first use": (3, 0.5),
 }
-
-
-def name(group: str) -> str:
-    return NAMES.get(group, group)
 
 
 def color(group: str, tokens: Tokens) -> QColor:

@@ -7,7 +7,7 @@ import time
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.run import PhaseRow, ProcessStory, Run
 from compilescope.ui.charts import groups
 from compilescope.ui.charts.chart import Chart
@@ -32,7 +32,7 @@ class Timeline(Chart):
         super().__init__(theme, "Compile timeline", self.view, parent)
         self._run: Run | None = None
         self._lanes = Lanes()
-        self._keys_by_group = {group: Key(name) for group, name in groups.NAMES.items()}
+        self._keys_by_group = {group: Key(name) for group, name in words.PHASES.items()}
         for key in self._keys_by_group.values():
             self.keys.add(key)
         self._last_at = 0.0

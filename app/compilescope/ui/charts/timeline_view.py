@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.run import PhaseRow
 from compilescope.ui.charts import groups
 from compilescope.ui.charts.lanes import Lane, Lanes
@@ -66,7 +66,7 @@ class TimelineView(QAbstractScrollArea):
 
     def restyle(self) -> None:
         tokens = self._theme.tokens
-        self._colors = {group: groups.color(group, tokens) for group in groups.NAMES}
+        self._colors = {group: groups.color(group, tokens) for group in words.PHASES}
         self._inks = {group: groups.ink(color) for group, color in self._colors.items()}
         self.viewport().update()
 
@@ -255,7 +255,7 @@ def thread_name(number: int) -> str:
 def tip(row: PhaseRow) -> str:
     """What is known of a phase, a fact a line."""
     took = units.duration(row.duration_s) if row.duration_s is not None else "still on"
-    lines = [row.name, f"{groups.name(row.group)} · {took} · began at {units.duration(row.began)}"]
+    lines = [row.name, f"{words.phase(row.group)} · {took} · began at {units.duration(row.began)}"]
     if row.compile_id:
         lines.append(f"compile id {row.compile_id}")
     return "\n".join(lines)

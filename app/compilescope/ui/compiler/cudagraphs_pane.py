@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import QModelIndex
 from PySide6.QtWidgets import QWidget
 
-from compilescope.domain import cudagraphs, units
+from compilescope.domain import cudagraphs, units, words
 from compilescope.domain.cudagraphs import GraphRow
 from compilescope.domain.run import Run
-from compilescope.ui.compiler.run_pane import RunPane, full_place, place_text
+from compilescope.ui.compiler.run_pane import RunPane
 from compilescope.ui.models.rows import Column, RowsModel
 from compilescope.ui.panels.table import DataTable
 from compilescope.ui.state import AppState
@@ -30,8 +30,8 @@ COLUMNS: tuple[Column[GraphRow], ...] = (
     Column(
         title="Line",
         value=lambda row: (row.event.file or "", row.event.line or 0),
-        text=lambda row: place_text(row.event.file, row.event.line),
-        tip=lambda row: full_place(row.event.file, row.event.line),
+        text=lambda row: words.place(row.event.file, row.event.line, words.UNKNOWN),
+        tip=lambda row: words.full_place(row.event.file, row.event.line),
     ),
     Column(title="Compile", value=lambda row: row.event.compile_id or "", text=lambda row: row.event.compile_id or "–"),
     Column(title="Count", value=lambda row: row.count, text=lambda row: units.count(row.count), is_number=True),

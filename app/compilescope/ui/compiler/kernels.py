@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from compilescope.domain import events as e
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.run import COMPILED, EAGER, Run
-from compilescope.ui.compiler.run_pane import full_place, place_text
 from compilescope.ui.models.rows import Column
 
 KINDS = {"triton": "Triton", "cpp": "C++", "extern": "library"}
@@ -26,7 +25,7 @@ class KernelRow:
         lines: dict[str, list[str]] = {}
         for place in self.event.places:
             lines.setdefault(place.file, []).extend([str(place.line)] if place.line else [])
-        return "; ".join(f"{place_text(file, None)}:{', '.join(found)}" for file, found in lines.items())
+        return "; ".join(f"{words.file_name(file)}:{', '.join(found)}" for file, found in lines.items())
 
 
 def kernel_rows(run: Run | None) -> list[KernelRow]:
@@ -100,6 +99,6 @@ COLUMNS: tuple[Column[KernelRow], ...] = (
         title="Source lines",
         value=lambda row: row.places,
         text=lambda row: row.places or "–",
-        tip=lambda row: "\n".join(full_place(place.file, place.line) for place in row.event.places),
+        tip=lambda row: "\n".join(words.full_place(place.file, place.line) for place in row.event.places),
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -82,13 +81,3 @@ class RunPane(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.refresh()
-
-
-def place_text(file: str | None, line: int | None) -> str:
-    """`model.py:12`, or a dash."""
-    name = Path(file).name if file else "–"
-    return f"{name}:{line}" if file and line else name
-
-
-def full_place(file: str | None, line: int | None) -> str:
-    return f"{file}:{line}" if file and line else file or ""

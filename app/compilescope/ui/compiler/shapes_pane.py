@@ -5,9 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import QModelIndex
 from PySide6.QtWidgets import QWidget
 
+from compilescope.domain import words
 from compilescope.domain.run import Run
 from compilescope.domain.shapes import Dimension, dimensions, sentence
-from compilescope.ui.compiler.run_pane import RunPane, full_place, place_text
+from compilescope.ui.compiler.run_pane import RunPane
 from compilescope.ui.models.rows import Column, RowsModel
 from compilescope.ui.panels.table import DataTable
 from compilescope.ui.state import AppState
@@ -18,7 +19,7 @@ _TONES = {"specialised": "warn", "symbolic": "good", "unbacked": "good"}
 
 
 def _place(row: Dimension) -> str:
-    return place_text(row.place.file, row.place.line) if row.place else "–"
+    return words.place(row.place.file, row.place.line) if row.place else words.UNKNOWN
 
 
 COLUMNS: tuple[Column[Dimension], ...] = (
@@ -48,7 +49,7 @@ COLUMNS: tuple[Column[Dimension], ...] = (
         title="Line",
         value=_place,
         text=_place,
-        tip=lambda row: full_place(row.place.file, row.place.line) if row.place else "",
+        tip=lambda row: words.full_place(row.place.file, row.place.line) if row.place else "",
         explanation="The line that constrained or specialised it, or else where it came up.",
     ),
     Column(title="Compile", value=lambda row: row.compile_id or "", text=lambda row: row.compile_id or "–"),

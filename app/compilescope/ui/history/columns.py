@@ -31,7 +31,7 @@ def result_text(row: ComparisonRow) -> str:
         return f"{row.best_label}{failed}"
     if not row.finished:
         return f"stopped{failed}"
-    return f"none faster{failed}"
+    return f"none shown to be faster{failed}"
 
 
 def _tone(row: ComparisonRow) -> str:

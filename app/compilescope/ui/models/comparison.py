@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.comparison import interval_text
 from compilescope.domain.matrix import labelled, varying_parts
 from compilescope.domain.measures import Measures, Summary
@@ -154,7 +154,8 @@ def _spread(row: ComparisonRow) -> str:
 def _standing(row: ComparisonRow) -> str:
     if row.run is None:
         return "baseline" if row.is_base else "eager"
-    text = "not judged" if row.finding.problem else standing(row.run, row.finding.verdict)
+    is_judged = not row.run.is_over or row.run.outcome != "finished" or row.run.is_trace or row.finding.verdict
+    text = standing(row.run, row.finding.verdict) if is_judged or row.finding.problem else "judging"
     return f"baseline, {text}" if row.is_base else text
 
 
@@ -191,8 +192,7 @@ def _speedup_tone(row: ComparisonRow) -> str:
         certain = found is not None and not row.is_base and not found.contains(1.0)
         return "" if not certain or found is None else "good" if found.value > 1 else "warn"
     verdict = row.finding.verdict
-    kinds = {"faster": "good", "slower": "warn"}
-    return kinds.get(verdict.kind, "") if row.run and verdict else ""
+    return words.TONES[verdict.kind] if row.run and verdict and verdict.kind in ("faster", "slower") else ""
 
 
 COLUMNS: tuple[Column[ComparisonRow], ...] = (

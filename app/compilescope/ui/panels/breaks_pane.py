@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.breakcost import costs
 from compilescope.domain.run import GraphBreakRow, Run
 from compilescope.domain.verdict import step_sentence
@@ -22,9 +22,7 @@ MOST_ROWS_SHOWN = 5
 
 
 def _place(row: GraphBreakRow) -> str:
-    event = row.event
-    name = Path(event.file).name if event.file else "unknown"
-    return f"{name}:{event.line}" if event.line else name
+    return words.place(row.event.file, row.event.line, words.UNKNOWN)
 
 
 def _yes(value: bool | None) -> str:
@@ -40,7 +38,7 @@ COLUMNS: tuple[Column[GraphBreakRow], ...] = (
         title="Line",
         value=lambda row: (row.event.file or "", row.event.line or 0),
         text=_place,
-        tip=lambda row: f"{row.event.file}:{row.event.line}",
+        tip=lambda row: words.full_place(row.event.file, row.event.line),
     ),
     Column(title="Function", value=lambda row: row.event.function or "", text=lambda row: row.event.function or "–"),
     Column(title="Reason", value=_reason, text=_reason, tip=lambda row: row.event.reason),
@@ -182,7 +180,7 @@ def explanation(row: GraphBreakRow, run: Run) -> str:
         parts.append("What followed\n" + "\n".join(f"•  {text}" for text in event.consequences))
     parts.append("What it costs\n" + "\n".join(f"•  {text}" for text in costs(run, row)))
     if event.stack:
-        stack = [f"{Path(place.file).name}:{place.line}  {place.function or ''}".rstrip() for place in event.stack]
+        stack = [f"{words.place(place.file, place.line)}  {place.function or ''}".rstrip() for place in event.stack]
         parts.append("Called from\n" + "\n".join(stack))
     return "\n\n".join(parts)
 

@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from compilescope.domain.run import Run
-from compilescope.domain.standing import ending
+from compilescope.domain.standing import standing
 from compilescope.ui.answer import fault
 from compilescope.ui.theme import Theme
 from compilescope.ui.widgets import button, label
@@ -36,7 +36,7 @@ class FailureView(QWidget):
         if key == self._key:
             return
         self._key = key
-        self._title.setText(f"{run.label}: {ending(run)}")
+        self._title.setText(f"{run.label}: {standing(run, None)}")
         message = error.message if error else ""
         name = error.type if error and error.type not in OWN_NAMES else ""
         self._message.setText(f"{name}: {message}" if name and not message.startswith(name) else message)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
-from compilescope.domain import units
+from compilescope.domain import units, words
 from compilescope.domain.advice.recompiles import fix
 from compilescope.domain.run import RecompileRow, Run
 from compilescope.ui.models.rows import Column, RowsModel
@@ -21,9 +20,7 @@ MOST_VALUES = 6
 
 
 def _place(row: RecompileRow) -> str:
-    event = row.event
-    name = Path(event.file).name if event.file else "unknown"
-    return f"{name}:{event.line}" if event.line else name
+    return words.place(row.event.file, row.event.line, words.UNKNOWN)
 
 
 def _source(row: RecompileRow) -> str:
@@ -57,7 +54,7 @@ def explanation(run: Run, row: RecompileRow, others: Sequence[Run] = ()) -> str:
 
 COLUMNS: tuple[Column[RecompileRow], ...] = (
     Column(title="Function", value=lambda row: row.event.function or "", text=lambda row: row.event.function or "–"),
-    Column(title="Line", value=_place, text=_place, tip=lambda row: f"{row.event.file}:{row.event.line}"),
+    Column(title="Line", value=_place, text=_place, tip=lambda row: words.full_place(row.event.file, row.event.line)),
     Column(title="What changed", value=_source, text=_source, tip=_source),
     Column(title="From → to", value=_values, text=_values, tip=_values),
     Column(
