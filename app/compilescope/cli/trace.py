@@ -66,12 +66,10 @@ def _facts(run: Run, process: ProcessStory) -> Iterator[tuple[str, str]]:
         yield "Cache", cacheledger.process_sentence(process)
     for finding in cacheledger.rebuilds(run):
         yield "Cache", finding.sentence
-    fate = cudagraphs.fate(run, process)
-    if process.asked_for_cudagraphs and fate != "skipped":
-        yield "CUDA graphs", fate
-    for row_ in process.cudagraphs:
-        if row_.state == "skipped":
-            yield "CUDA graphs", _cut(f"skipped: {row_.reason or 'no reason given'}")
+    if process.asked_for_cudagraphs and (process.recorded_cudagraphs or not process.skipped_cudagraphs):
+        yield "CUDA graphs", cudagraphs.fate(run, process)
+    for skip in process.skipped_cudagraphs:
+        yield "CUDA graphs", _cut(f"skipped: {skip.reason or 'no reason given'}")
     for tuned in process.autotunes:
         choice = f"{tuned.winner or 'no winner'}, {units.duration(tuned.duration_s)}"
         yield "Autotune", _cut(f"{tuned.operation}({', '.join(tuned.inputs)}): {choice}")

@@ -39,7 +39,7 @@ def _cudagraphs(run: Run, story: ProcessStory) -> list[object] | None:
     if run.is_on_cpu:
         return []
     is_recorded = any(row.state == "recorded" for row in story.cudagraphs)
-    skips = sorted(row.reason or "" for row in story.cudagraphs if row.state == "skipped")
+    skips = sorted(row.reason or "" for row in story.skipped_cudagraphs)
     if not is_recorded and not skips and (run.config.wants_cudagraphs or story.asked_for_cudagraphs):
         return None
     return [is_recorded, skips]

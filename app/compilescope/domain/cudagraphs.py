@@ -81,11 +81,10 @@ def fate(run: Run, process: ProcessStory | None = None) -> str:
     Empty while that is open.
     """
     story = process or run.story
-    rows = story.cudagraphs if story else []
-    recorded = sum(row.state == "recorded" for row in rows)
-    if recorded:
-        return f"{recorded} recorded"
-    if any(row.state == "skipped" for row in rows):
+    if story and story.recorded_cudagraphs:
+        skipped = len(story.skipped_cudagraphs)
+        return f"{story.recorded_cudagraphs} recorded{f', {skipped} skipped' if skipped else ''}"
+    if story and story.skipped_cudagraphs:
         return "skipped"
     if run.is_on_cpu:
         return "not on a CPU"
@@ -97,14 +96,23 @@ def fate(run: Run, process: ProcessStory | None = None) -> str:
     return "" if run.config.wants_cudagraphs else "not asked for"
 
 
+def captured(run: Run) -> bool | None:
+    """Whether CUDA graphs were recorded; None where nobody knows."""
+    story = run.story
+    if story and story.recorded_cudagraphs:
+        return True
+    is_without = story and (story.skipped_cudagraphs or (story.has_compiled and (not is_wanted(run) or run.is_on_cpu)))
+    return False if is_without else None
+
+
 def sentence(run: Run) -> str:
     """What became of CUDA graphs in this run."""
     story = run.story
     if run.config.wants_cudagraphs and run.is_on_cpu:
         return f"{run.config.asks_by} ran on the CPU, where there are no CUDA graphs.{_same_as(run.config.mode)}"
     found = story.cudagraphs if story else []
-    recorded = sum(event.state == "recorded" for event in found)
-    skipped = sum(event.state == "skipped" for event in found)
+    recorded = story.recorded_cudagraphs if story else 0
+    skipped = len(story.skipped_cudagraphs) if story else 0
     if recorded and skipped:
         return (
             f"{units.plural(recorded, 'CUDA graph')} recorded, {skipped} skipped: what was skipped runs as in default."

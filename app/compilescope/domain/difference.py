@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from compilescope.domain import units, words
+from compilescope.domain import cudagraphs, units, words
 from compilescope.domain.breakeven import calls_text
 from compilescope.domain.cacheledger import cache_name
 from compilescope.domain.comparability import cautions
@@ -151,7 +151,7 @@ def _timed(name: str, old: float | None, new: float | None) -> Row:
 
 def _compiler(before: Run, after: Run) -> Iterator[Row]:
     for name, count in _COUNTS.items():
-        yield Row(section="Compiler", name=name, before=_count(before, count), after=_count(after, count))
+        yield Row(section="Compiler", name=name, before=units.count(count(before)), after=units.count(count(after)))
     old, new = _phases(before.cold), _phases(after.cold)
     for group in words.PHASES:
         a, b = old.get(group, 0.0), new.get(group, 0.0)
@@ -164,18 +164,14 @@ def _compiler(before: Run, after: Run) -> Iterator[Row]:
             )
 
 
-_COUNTS: Mapping[str, Callable[[ProcessStory], int]] = {
-    "Graphs": lambda story: story.graphs,
-    "Operations": lambda story: story.ops,
-    "Guards": lambda story: sum(row.guards or 0 for row in story.compiles.values()),
-    "Graph breaks": lambda story: sum(row.count for row in story.graph_breaks.values()),
-    "Recompiles": lambda story: sum(row.count for row in story.recompiles.values()),
-    "Kernels": lambda story: len(story.kernels),
+_COUNTS: Mapping[str, Callable[[Run], int | None]] = {
+    "Graphs": lambda run: run.graphs,
+    "Operations": lambda run: run.ops,
+    "Guards": lambda run: run.guards,
+    "Graph breaks": lambda run: run.breaks,
+    "Recompiles": lambda run: run.recompiles,
+    "Kernels": lambda run: len(run.story.kernels) or None if run.story else None,
 }
-
-
-def _count(run: Run, count: Callable[[ProcessStory], int]) -> str:
-    return units.count(count(run.story)) if run.story and run.story.has_compiled else words.UNKNOWN
 
 
 def _phases(process: ProcessStory | None) -> dict[str, float]:
@@ -270,12 +266,9 @@ def _outcome(run: Run) -> str:
 
 
 def _cuda_graphs(run: Run) -> str:
-    rows = run.story.cudagraphs if run.story else []
-    recorded = sum(row.state == "recorded" for row in rows)
-    skipped = [row.reason or "no reason given" for row in rows if row.state == "skipped"]
-    parts = [f"{recorded} recorded"] if recorded else []
-    parts += [f"skipped: {reason}" for reason in dict.fromkeys(skipped)]
-    return ", ".join(parts) or "none"
+    skips = run.story.skipped_cudagraphs if run.story else []
+    reasons = dict.fromkeys(row.reason or "no reason given" for row in skips)
+    return "; ".join([cudagraphs.fate(run) or words.UNKNOWN, *reasons])
 
 
 def _agreement(run: Run) -> str:

@@ -225,9 +225,8 @@ def _with_failure(steps: list[Step]) -> list[Step]:
 
 def _detail(name: str, run: Run, story: ProcessStory) -> str:
     if name == "Dynamo":
-        breaks = sum(row.count for row in story.graph_breaks.values())
-        parts = [units.plural(story.graphs, "graph")] if story.graphs or story.has_compiled else []
-        return ", ".join(parts + ([units.plural(breaks, "break")] if breaks else []))
+        parts = [] if run.graphs is None else [units.plural(run.graphs, "graph")]
+        return ", ".join(parts + ([units.plural(story.break_count, "break")] if story.break_count else []))
     if name == "AOTAutograd":
         return units.plural(story.ops, "operation") if story.ops else ""
     if name == "Inductor":

@@ -90,6 +90,33 @@ class Run:
         return self.cold or (self.processes[0] if self.processes else None)
 
     @property
+    def graphs(self) -> int | None:
+        return self._count(self.story.graphs if self.story else 0)
+
+    @property
+    def ops(self) -> int | None:
+        return self._count(self.story.ops if self.story else 0)
+
+    @property
+    def guards(self) -> int | None:
+        return self._count(self.story.guards if self.story else 0)
+
+    @property
+    def breaks(self) -> int | None:
+        return self._count(self.story.break_count if self.story else 0)
+
+    @property
+    def recompiles(self) -> int | None:
+        return self._count(self.story.recompile_count if self.story else 0)
+
+    def _count(self, number: int) -> int | None:
+        """What was counted while compiling. That there is none is known once all was told: when the first compiled call
+        has returned, or a trace has ended."""
+        story = self.story
+        is_told = story is not None and (story.has_compiled or (self.is_trace and self.is_over))
+        return number if number or is_told else None
+
+    @property
     def uses_own_cache(self) -> bool:
         """Whether the first process began with the user's own compiler cache, which may have held anything: then its
         first call is no cold one."""

@@ -110,6 +110,27 @@ class ProcessStory:
         return self.entered.entries / self.entered.calls if self.entered and self.entered.calls > 0 else None
 
     @property
+    def guards(self) -> int:
+        return sum(row.guards or 0 for row in self.compiles.values())
+
+    @property
+    def break_count(self) -> int:
+        """Graph breaks, those of one place and cause each; the script's alone, as are recompiles."""
+        return sum(row.count for row in self.graph_breaks.values())
+
+    @property
+    def recompile_count(self) -> int:
+        return sum(row.count for row in self.recompiles.values())
+
+    @property
+    def recorded_cudagraphs(self) -> int:
+        return sum(row.state == "recorded" for row in self.cudagraphs)
+
+    @property
+    def skipped_cudagraphs(self) -> list[e.CudaGraph]:
+        return [row for row in self.cudagraphs if row.state == "skipped"]
+
+    @property
     def asked_for_cudagraphs(self) -> bool:
         """Whether torch began to make CUDA graphs, whatever became of them."""
         return bool(self.cudagraphs) or "cudagraphs" in self.phase_groups

@@ -31,7 +31,6 @@ def story_json(run: Run, measures: Measures) -> dict[str, Any]:
 
 def _compile(run: Run, measures: Measures) -> dict[str, Any]:
     story = run.story
-    known = story is not None and (story.has_compiled or bool(story.compiles))
     return {
         "eager_first_call_s": measures.eager_first_call_s,
         "cold_first_call_s": None if run.uses_own_cache else measures.cold_first_call_s,
@@ -41,8 +40,8 @@ def _compile(run: Run, measures: Measures) -> dict[str, Any]:
         "warm_first_use_s": measures.warm_first_use_s,
         "first_uses": _first_uses(run.cold),
         "warm_first_uses": _first_uses(run.warm),
-        "graphs": story.graphs if story and known else None,
-        "ops": story.ops if story and known else None,
+        "graphs": run.graphs,
+        "ops": run.ops,
         "entries_per_call": story.entries_per_call if story else None,
         "failures": _failures(story),
         "kernels": len(story.kernels) or None if story else None,
@@ -99,15 +98,9 @@ def _cache(process: ProcessStory | None) -> dict[str, Any]:
 
 
 def _cudagraphs(run: Run) -> dict[str, Any]:
-    story = run.story
-    rows = story.cudagraphs if story else []
-    skips = [{"reason": row.reason, "file": row.file, "line": row.line} for row in rows if row.state == "skipped"]
-    captured: bool | None = None
-    if any(row.state == "recorded" for row in rows):
-        captured = True
-    elif skips or (story and story.has_compiled and (not cudagraphs.is_wanted(run) or run.is_on_cpu)):
-        captured = False
-    return {"captured": captured, "skips": skips}
+    rows = run.story.skipped_cudagraphs if run.story else []
+    skips = [{"reason": row.reason, "file": row.file, "line": row.line} for row in rows]
+    return {"captured": cudagraphs.captured(run), "skips": skips}
 
 
 def _autotunes(story: ProcessStory | None) -> list[dict[str, Any]]:

@@ -401,22 +401,19 @@ def story_reasons(run: Run) -> list[str]:
     story = run.story
     if story is None:
         return []
-    breaks = sum(row.count for row in story.graph_breaks.values())
-    recompiles = sum(row.count for row in story.recompiles.values())
-    skips = [row for row in story.cudagraphs if row.state == "skipped"]
     reasons = []
     if story.graphs and story.failed_compiles:
         text = failure_text(story.failed_compiles[0])
         reasons.append(f"{text[0].upper()}{text[1:]}: it runs eager.")
-    if breaks:
-        reasons.append(f"{units.plural(breaks, 'graph break')}{places_text(story)}.")
-    if recompiles:
-        reasons.append(f"{units.plural(recompiles, 'recompile')}.")
+    if story.break_count:
+        reasons.append(f"{units.plural(story.break_count, 'graph break')}{places_text(story)}.")
+    if story.recompile_count:
+        reasons.append(f"{units.plural(story.recompile_count, 'recompile')}.")
     if story.recompile_limits:
         reasons.append("The recompile limit was reached: for other inputs the function runs eager.")
     if around := step_sentence(story):
         reasons.append(around)
-    if skips:
+    if skips := story.skipped_cudagraphs:
         reasons.append(f"CUDA graphs were skipped: {skips[0].reason or 'no reason given'}.")
     return reasons
 
@@ -431,8 +428,7 @@ def places_text(story: ProcessStory) -> str:
     if len(places) > 1:
         return f" at {units.plural(len(places), 'place')}"
     file, line = places[0]
-    is_one = sum(row.count for row in rows) == 1
-    return f"{'' if is_one else ', all'} at {words.place(file, line)}"
+    return f"{'' if story.break_count == 1 else ', all'} at {words.place(file, line)}"
 
 
 def step_sentence(story: ProcessStory) -> str:

@@ -172,8 +172,7 @@ def _graph_breaks(run: Run, name: str, read: Reader, seen: Seen) -> Iterator[Blo
             in_script = f"None in the script. {around}" if around else ""
             yield Paragraph(text=in_script or "None: every frame that was compiled is one graph.")
         return
-    total = sum(row.count for row in rows)
-    yield Paragraph(text=f"Graph breaks: {total}{places_text(run.story)}", style="label")
+    yield Paragraph(text=f"Graph breaks: {run.story.break_count}{places_text(run.story)}", style="label")
     known = [row for row in rows if _break_key(row) in seen.breaks]
     for row in rows:
         if _break_key(row) not in seen.breaks:

@@ -82,7 +82,7 @@ def recompile_blocks(run: Run) -> Iterator[Block]:
     rows = list(run.story.recompiles.values()) if run.story else []
     if not rows:
         return
-    yield Paragraph(text=f"Recompiles: {sum(row.count for row in rows)}", style="label")
+    yield Paragraph(text=f"Recompiles: {run.recompiles}", style="label")
     yield Table(
         columns=(
             Column(title="Function", align="left"),
@@ -156,7 +156,7 @@ def cudagraph_blocks(run: Run) -> Iterator[Block]:
     rows = run.story.cudagraphs if run.story else []
     if not rows:
         return
-    recorded = sum(row.state == "recorded" for row in rows)
+    recorded = run.story.recorded_cudagraphs if run.story else 0
     skips: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.state != "recorded":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compilescope.domain import units, words
+from compilescope.domain import cudagraphs, units, words
 from compilescope.domain.breakeven import calls_text
 from compilescope.domain.comparison import Comparison, Verdict, judge
 from compilescope.domain.measures import Measures, measure
@@ -104,30 +104,12 @@ def _compile_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:
 
 
 def _story_cells(run: Run) -> list[Cell]:
-    story = run.story
-    if story is None or not (story.has_compiled or story.compiles):
-        return [Cell(text="–", tone="muted")] * 6
-    breaks = sum(row.count for row in story.graph_breaks.values())
-    recompiles = sum(row.count for row in story.recompiles.values())
+    kernels = len(run.story.kernels) or None if run.story else None
     return [
-        Cell(text=units.count(story.graphs)),
-        Cell(text=units.count(story.ops)),
-        Cell(text=units.count(len(story.kernels)) if story.kernels else "–"),
-        Cell(text=units.count(breaks), tone="warn" if breaks else ""),
-        Cell(text=units.count(recompiles), tone="warn" if recompiles else ""),
-        Cell(text=_cudagraphs(run)),
+        *(Cell(text=units.count(number)) for number in (run.graphs, run.ops, kernels)),
+        *(Cell(text=units.count(number), tone="warn" if number else "") for number in (run.breaks, run.recompiles)),
+        Cell(text=cudagraphs.fate(run) or words.UNKNOWN),
     ]
-
-
-def _cudagraphs(run: Run) -> str:
-    rows = run.story.cudagraphs if run.story else []
-    recorded = any(row.state == "recorded" for row in rows)
-    skipped = any(row.state == "skipped" for row in rows)
-    if recorded:
-        return "recorded, some skipped" if skipped else "recorded"
-    if run.story and run.story.asked_for_cudagraphs and not skipped:
-        return "none recorded"
-    return "skipped" if skipped else "–"
 
 
 def _resources_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:

@@ -67,8 +67,8 @@ def _trace(path: Path, runs: Sequence[Run]) -> Answer:
         return Answer(title=f"Not compiled: no graph was captured in {', '.join(empty)}", text=note, tone="bad")
     stories = [run.story for run in runs if run.story]
     graphs = units.plural(sum(story.graphs for story in stories), "graph")
-    breaks = units.plural(sum(row.count for s in stories for row in s.graph_breaks.values()), "graph break")
-    recompiles = units.plural(sum(row.count for s in stories for row in s.recompiles.values()), "recompile")
+    breaks = units.plural(sum(story.break_count for story in stories), "graph break")
+    recompiles = units.plural(sum(story.recompile_count for story in stories), "recompile")
     return Answer(title=f"{path.name}: {graphs}, {breaks}, {recompiles}", text=note)
 
 

@@ -161,3 +161,24 @@ def test_that_a_snapshot_stays_as_it_was_while_the_run_goes_on(make_run: Callabl
     run.apply(e.Ended())
 
     assert comparison_json(Comparison(id="c", created=0.0, runs=[taken])) == before
+
+
+@pytest.mark.parametrize(
+    ("story", "is_trace", "graphs", "breaks"),
+    [
+        ([e.Compile(state="begin")], False, None, None),
+        ([e.Compile(state="begin"), e.GraphBreak(kind="item")], False, None, 1),
+        ([e.Compile(state="end", graphs=2)], False, 2, None),
+        ([e.Compile(state="begin"), e.FirstCall(side="compiled")], False, 0, 0),
+        ([e.Compile(state="begin")], True, 0, 0),
+    ],
+    ids=["failed while compiling", "broke and failed", "captured and failed", "captured nothing", "a trace"],
+)
+def test_that_none_was_counted_is_known_only_once_compiling_is_over(
+    story: list[e.Event], is_trace: bool, graphs: int | None, breaks: int | None
+) -> None:
+    run = Run("r", config=Config(), workload=Workload(script="m.py"))
+    run.is_trace = is_trace
+    run.apply_all([e.Hello(), *story, e.Ended(outcome="failed")])
+
+    assert (run.graphs, run.breaks) == (graphs, breaks)

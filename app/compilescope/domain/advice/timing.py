@@ -31,7 +31,7 @@ LONG_BREAK_EVEN_S = 600.0
 
 def cudagraph_skipped(case: Case) -> Iterator[Advice]:
     """CUDA graphs were asked for and not used."""
-    rows = [row for row in case.story.cudagraphs if row.state == "skipped"]
+    rows = case.story.skipped_cudagraphs
     if not rows or not case.on_cuda:
         return
     reason = one_line(rows[0].reason)

@@ -83,15 +83,11 @@ class ComparisonRow:
 
     @property
     def graphs(self) -> int | None:
-        story = self.run.story if self.run else None
-        return story.graphs if story and (story.graphs or story.has_compiled) else None
+        return self.run.graphs if self.run else None
 
     @property
     def breaks(self) -> int | None:
-        story = self.run.story if self.run else None
-        if story is None or not (story.graph_breaks or story.has_compiled):
-            return None
-        return sum(row.count for row in story.graph_breaks.values())
+        return self.run.breaks if self.run else None
 
 
 def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | None = None) -> list[ComparisonRow]:

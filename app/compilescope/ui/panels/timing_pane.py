@@ -113,12 +113,9 @@ def _first_note(run: Run | None, measures: Measures) -> str:
 
 
 def _graphs(run: Run | None) -> tuple[str, str]:
-    story = run.story if run else None
-    if story is None or not (story.compiles or story.has_compiled):
-        return "–", ""
-    breaks = sum(row.count for row in story.graph_breaks.values())
-    recompiles = sum(row.count for row in story.recompiles.values())
-    notes = [units.plural(breaks, "break") if breaks else "no breaks"]
-    if recompiles:
-        notes.append(units.plural(recompiles, "recompile"))
-    return units.count(story.graphs), ", ".join(notes)
+    if run is None or run.graphs is None:
+        return units.count(None), ""
+    notes = [units.plural(run.breaks, "break") if run.breaks else "no breaks"]
+    if run.recompiles:
+        notes.append(units.plural(run.recompiles, "recompile"))
+    return units.count(run.graphs), ", ".join(notes)

@@ -50,8 +50,8 @@ class Workspace(QWidget):
         run = self._state.shown
         story = run.story if run else None
         has_runs = bool(self._state.runs)
-        breaks = sum(row.count for row in story.graph_breaks.values()) if story else 0
-        recompiles = sum(row.count for row in story.recompiles.values()) if story else 0
+        breaks = story.break_count if story else 0
+        recompiles = story.recompile_count if story else 0
         # one saved trace has nothing to stand beside
         self.comparison.setVisible(has_runs and not (self._state.trace and len(self._state.runs) == 1))
         has_times = has_runs and not (run and run.is_trace)
