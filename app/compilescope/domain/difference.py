@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from compilescope.domain import cudagraphs, units, words
-from compilescope.domain.breakeven import calls_text
+from compilescope.domain import units, words
 from compilescope.domain.cacheledger import cache_name
 from compilescope.domain.comparability import cautions
-from compilescope.domain.comparison import interval_text, judge
+from compilescope.domain.comparison import interval_text
 from compilescope.domain.config import Config
-from compilescope.domain.measures import Measures, Summary, measure
+from compilescope.domain.figures import Result, Shown, result, shown_in
+from compilescope.domain.measures import measure
 from compilescope.domain.pipeline import self_times
 from compilescope.domain.ranking import is_apart, relative
 from compilescope.domain.run import ProcessStory, Run
-from compilescope.domain.statistics import NOISE_FLOOR
+from compilescope.domain.statistics import NOISE_FLOOR, Interval
+from compilescope.domain.words import Tone
 
 # below this, a phase's time is noise beside the first call's
 LEAST_PHASE_S = 0.01
@@ -29,7 +31,7 @@ class Row:
     name: str
     before: str
     after: str
-    tone: str = ""
+    tone: Tone = ""
 
     @property
     def is_changed(self) -> bool:
@@ -55,16 +57,14 @@ def difference(
     """What changed from one run to another. `sources`: the scripts' texts as they were, where they are known."""
     rows = [
         *_options(before, after),
-        *_timing(measure(before), measure(after), noise_floor),
-        *_first_calls(before, after),
-        *_break_even(before, after, noise_floor),
-        *_memory(measure(before), measure(after)),
-        *_compiler(before, after),
+        *_figures(result(before, noise_floor), result(after, noise_floor), noise_floor),
+        *_compiler_phases(before, after),
         *_counted("Graph breaks", _breaks(before), _breaks(after)),
         *_counted("Recompiles", _recompiles(before), _recompiles(after)),
         *_caches(before, after),
         *_kernels(before, after),
-        *_checks(before, after),
+        *_counted("CUDA graphs skipped", _skips(before), _skips(after)),
+        Row(section="Checks", name="Outcome", before=_outcome(before), after=_outcome(after)),
     ]
     return Difference(
         cautions=tuple(cautions(before, after, sources=sources)),
@@ -106,72 +106,30 @@ def _settings(config: Config) -> dict[str, str]:
     }
 
 
-def _timing(old: Measures, new: Measures, noise_floor: float) -> Iterator[Row]:
-    yield _timed("Eager, time per call", _median(old.eager), _median(new.eager))
-    yield _timed("Compiled, time per call", _median(old.compiled), _median(new.compiled))
-    one, two = old.speedup, new.speedup
-    tone = ""
-    if one is not None and two is not None and is_apart(one, two, noise_floor):
-        tone = "good" if two.value > one.value else "bad"
-    yield Row(section="Timing", name="Speedup", before=interval_text(one), after=interval_text(two), tone=tone)
+def _figures(before: Result, after: Result, noise_floor: float) -> Iterator[Row]:
+    for figure in shown_in(Shown.DIFFERENCE):
+        old, new = figure.of(before), figure.of(after)
+        tone: Tone = ""
+        if isinstance(old, Interval) and isinstance(new, Interval):
+            if is_apart(old, new, noise_floor):
+                tone = "good" if new.value > old.value else "bad"
+        elif figure.better and None not in (old, new) and old != new:
+            tone = "good" if new < old else "bad"
+        texts = figure.kind.shown(old), figure.kind.shown(new)
+        yield Row(section=figure.section, name=figure.title, before=texts[0], after=texts[1], tone=tone)
 
 
-def _first_calls(before: Run, after: Run) -> Iterator[Row]:
-    """Cold or with the user's own cache, which are two things; then that of the second process."""
-    runs = (before, after)
-    for is_own, name in ((False, "First call, cold"), (True, "First call, your own cache")):
-        if any(run.uses_own_cache == is_own for run in runs):
-            firsts = (measure(run).cold_first_call_s if run.uses_own_cache == is_own else None for run in runs)
-            yield _timed(name, *firsts)
-    yield _timed("First call, warm cache", *(measure(run).warm_first_call_s for run in runs))
-
-
-def _break_even(before: Run, after: Run, noise_floor: float) -> Iterator[Row]:
-    verdicts = [judge(run, noise_floor) for run in (before, after)]
-    found = [verdict.cold_break_even if verdict else None for verdict in verdicts]
-    calls = [calls_text(row.calls) if row else words.UNKNOWN for row in found]
-    yield Row(section="Timing", name="Break-even, calls", before=calls[0], after=calls[1])
-
-
-def _memory(old: Measures, new: Measures) -> Iterator[Row]:
-    for name, a, b in (
-        ("Peak memory, eager", old.eager_peak_bytes, new.eager_peak_bytes),
-        ("Peak memory, compiled", old.compiled_peak_bytes, new.compiled_peak_bytes),
-    ):
-        yield Row(section="Timing", name=name, before=units.size(a), after=units.size(b))
-
-
-def _median(summary: Summary | None) -> float | None:
-    return summary.median if summary else None
-
-
-def _timed(name: str, old: float | None, new: float | None) -> Row:
-    return Row(section="Timing", name=name, before=units.duration(old), after=units.duration(new))
-
-
-def _compiler(before: Run, after: Run) -> Iterator[Row]:
-    for name, count in _COUNTS.items():
-        yield Row(section="Compiler", name=name, before=units.count(count(before)), after=units.count(count(after)))
+def _compiler_phases(before: Run, after: Run) -> Iterator[Row]:
     old, new = _phases(before.cold), _phases(after.cold)
     for group in words.PHASES:
-        a, b = old.get(group, 0.0), new.get(group, 0.0)
-        if max(a, b) >= LEAST_PHASE_S:
+        a, b = old.get(group), new.get(group)
+        if max(a or 0.0, b or 0.0) >= LEAST_PHASE_S:
             yield Row(
                 section="Compiler",
                 name=f"{words.upper(words.phase(group))}, cold start",
-                before=units.duration(a) if group in old else words.UNKNOWN,
-                after=units.duration(b) if group in new else words.UNKNOWN,
+                before=units.duration(a),
+                after=units.duration(b),
             )
-
-
-_COUNTS: Mapping[str, Callable[[Run], int | None]] = {
-    "Graphs": lambda run: run.graphs,
-    "Operations": lambda run: run.ops,
-    "Guards": lambda run: run.guards,
-    "Graph breaks": lambda run: run.breaks,
-    "Recompiles": lambda run: run.recompiles,
-    "Kernels": lambda run: len(run.story.kernels) or None if run.story else None,
-}
 
 
 def _phases(process: ProcessStory | None) -> dict[str, float]:
@@ -199,7 +157,7 @@ def _recompiles(run: Run) -> dict[str, int]:
 def _counted(section: str, old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[Row]:
     for name in dict.fromkeys([*old, *new]):
         a, b = old.get(name, 0), new.get(name, 0)
-        tone = "" if a == b else "bad" if b > a else "good"
+        tone: Tone = "" if a == b else "bad" if b > a else "good"
         yield Row(section=section, name=name, before=_times(a), after=_times(b), tone=tone)
 
 
@@ -256,20 +214,9 @@ def _kernel_counts(run: Run) -> dict[str, int]:
     return found
 
 
-def _checks(before: Run, after: Run) -> Iterator[Row]:
-    for name, tell in (("Outcome", _outcome), ("CUDA graphs", _cuda_graphs), ("Results against eager", _agreement)):
-        yield Row(section="Checks", name=name, before=tell(before), after=tell(after))
+def _skips(run: Run) -> dict[str, int]:
+    return Counter(row.reason or "no reason given" for row in (run.story.skipped_cudagraphs if run.story else ()))
 
 
 def _outcome(run: Run) -> str:
     return words.OUTCOMES.get(run.outcome or "", "running")
-
-
-def _cuda_graphs(run: Run) -> str:
-    skips = run.story.skipped_cudagraphs if run.story else []
-    reasons = dict.fromkeys(row.reason or "no reason given" for row in skips)
-    return "; ".join([cudagraphs.fate(run) or words.UNKNOWN, *reasons])
-
-
-def _agreement(run: Run) -> str:
-    return words.AGREEMENTS[measure(run).numerics.verdict]

@@ -16,13 +16,13 @@ from compilescope.domain import prose, units
 from compilescope.domain.advice import Advice, advise_with_faults
 from compilescope.domain.comparison import Comparison, Recommendation, Rival, recommend
 from compilescope.domain.faults import HINT
+from compilescope.domain.figures import Result, figures_json
 from compilescope.domain.hotspots_json import hotspots_json
-from compilescope.domain.measures import Measures, ShapeMeasures, Summary, measure
+from compilescope.domain.measures import ShapeMeasures, measure
 from compilescope.domain.run import Run
-from compilescope.domain.standing import verdict_word
 from compilescope.domain.statistics import NOISE_FLOOR, Interval
 from compilescope.domain.story_json import story_json
-from compilescope.domain.verdict import Verdict, judge_with_fault
+from compilescope.domain.verdict import judge_with_fault
 
 SCHEMA = 1
 # of a recommendation: other runs beside the one that is chosen
@@ -55,8 +55,11 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
 
 def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """One run; its workload only where that differs from `common`."""
-    measures, workload = measure(run), _workload(run)
     verdict, fault = judge_with_fault(run, noise_floor)
+    measures, workload = measure(run), _workload(run)
+    figures = figures_json(Result(run=run, measures=measures, verdict=verdict))
+    story = story_json(run)
+    starts = [{"start": start} | (_interval(row) or {}) for start, row in measures.process_speedups]
     return {
         "id": run.id,
         "label": run.label,
@@ -65,23 +68,16 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
         "models": _models(run),
         "outcome": run.outcome,
         "error": _error(run),
-        **story_json(run, measures),
-        "timing": _timing(measures),
-        "memory": {
-            "eager_peak_bytes": measures.eager_peak_bytes,
-            "compiled_peak_bytes": measures.compiled_peak_bytes,
-            "compile_peak_bytes": measures.compile_peak_bytes,
-            "process_rss_bytes": measures.process_rss_bytes,
-        },
-        "numerics": _numerics(measures),
-        "break_even": _break_even(verdict),
+        **figures,
+        **story,
+        **{name: figures[name] | story[name] for name in ("compile", "cudagraphs")},
+        "timing": figures["timing"] | {"process_speedups": starts},
         "shape_sweep": [_shape(row) for row in measures.shapes],
         "hotspots": hotspots_json(run),
         "warnings": _warnings(run) + ([{"code": "internal", "message": fault, "hint": HINT}] if fault else []),
         "verdict": {"kind": verdict.kind, "summary": verdict.summary, "reasons": list(verdict.reasons)}
         if verdict
         else None,
-        "verdict_word": verdict_word(run, verdict),
     }
 
 
@@ -149,74 +145,18 @@ def _error(run: Run) -> dict[str, Any] | None:
     return {name: getattr(error, name) for name in names}
 
 
-def _timing(measures: Measures) -> dict[str, Any]:
-    return {
-        "clock": measures.clock,
-        "eager_ms": _summary(measures.eager),
-        "compiled_ms": _summary(measures.compiled),
-        "eager_latency_ms": _summary(measures.eager_latency),
-        "compiled_latency_ms": _summary(measures.compiled_latency),
-        "eager_gpu_busy_ms": _ms(measures.eager_gpu_busy_s),
-        "compiled_gpu_busy_ms": _ms(measures.compiled_gpu_busy_s),
-        "launch_bound": measures.launch_bound,
-        "speedup": _interval(measures.speedup),
-        "process_speedups": [{"start": start} | (_interval(row) or {}) for start, row in measures.process_speedups],
-        "processes_disagree": measures.processes_disagree,
-        "void_blocks": measures.void_blocks,
-        "stopped_by": measures.stopped_by,
-        "l2_flush": measures.l2_flush,
-        "queued": measures.queued,
-        "restored": measures.restored,
-    }
-
-
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds * 1e3
-
-
-def _summary(summary: Summary | None) -> dict[str, Any] | None:
-    if summary is None:
-        return None
-    return {
-        "median": summary.median * 1e3,
-        "p05": summary.p05 * 1e3,
-        "p95": summary.p95 * 1e3,
-        "samples": summary.samples,
-        "processes": [{"start": start, "median": median * 1e3} for start, median in summary.processes],
-    }
-
-
 def _interval(interval: Interval | None) -> dict[str, Any] | None:
     if interval is None:
         return None
     return {name: getattr(interval, name) for name in ("value", "low", "high", "confidence")}
 
 
-def _numerics(measures: Measures) -> dict[str, Any]:
-    names = ("verdict", "subject", "backend", "max_abs_error", "reference_ratio", "detail")
-    return {name: getattr(measures.numerics, name) for name in names}
-
-
-def _break_even(verdict: Verdict | None) -> dict[str, Any]:
-    """The bounds are told also where they are too far apart for a number between them."""
-    found: dict[str, Any] = {}
-    for name in ("cold", "own", "warm"):
-        row = verdict.break_evens.get(name) if verdict else None
-        found |= {
-            f"{name}_calls": row.calls if row and row.is_known else None,
-            f"{name}_calls_low": row.calls_low if row else None,
-            f"{name}_calls_high": row.calls_high if row else None,
-            f"{name}_s": row.seconds if row and row.is_known else None,
-        }
-    return found
-
-
 def _shape(row: ShapeMeasures) -> dict[str, Any]:
     return {
         "inputs": [{"name": name, "shape": list(size)} for name, size in row.inputs.items()],
         "first_call_s": row.first_call_s,
-        "eager_ms": _ms(row.eager.median if row.eager else None),
-        "compiled_ms": _ms(row.compiled.median if row.compiled else None),
+        "eager_ms": row.eager.median * 1e3 if row.eager else None,
+        "compiled_ms": row.compiled.median * 1e3 if row.compiled else None,
         "speedup": _interval(row.speedup),
         "recompiles": row.recompiles,
         "numerics": row.numerics,

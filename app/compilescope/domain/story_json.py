@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.domain import cudagraphs
 from compilescope.domain.codekey import code_key
-from compilescope.domain.measures import Measures
 from compilescope.domain.run import GraphBreakRow, ProcessStory, RecompileRow, Run
 
 
-def story_json(run: Run, measures: Measures) -> dict[str, Any]:
-    """The keys of a run from "compile" to "autotunes"."""
+def story_json(run: Run) -> dict[str, Any]:
+    """The lists of a run from "compile" to "autotunes"."""
     story = run.story
     return {
-        "compile": _compile(run, measures),
+        "compile": _compile(run),
         "graph_breaks": [_graph_break(row) for row in (*story.graph_breaks.values(), *story.step_breaks.values())]
         if story
         else [],
@@ -29,22 +27,11 @@ def story_json(run: Run, measures: Measures) -> dict[str, Any]:
     }
 
 
-def _compile(run: Run, measures: Measures) -> dict[str, Any]:
-    story = run.story
+def _compile(run: Run) -> dict[str, Any]:
     return {
-        "eager_first_call_s": measures.eager_first_call_s,
-        "cold_first_call_s": None if run.uses_own_cache else measures.cold_first_call_s,
-        "own_cache_first_call_s": measures.cold_first_call_s if run.uses_own_cache else None,
-        "warm_first_call_s": measures.warm_first_call_s,
-        "cold_first_use_s": measures.cold_first_use_s,
-        "warm_first_use_s": measures.warm_first_use_s,
         "first_uses": _first_uses(run.cold),
         "warm_first_uses": _first_uses(run.warm),
-        "graphs": run.graphs,
-        "ops": run.ops,
-        "entries_per_call": story.entries_per_call if story else None,
-        "failures": _failures(story),
-        "kernels": len(story.kernels) or None if story else None,
+        "failures": _failures(run.story),
         "code": code_key(run),
         "phases": _phases(run.cold),
         "warm_phases": _phases(run.warm),
@@ -100,7 +87,7 @@ def _cache(process: ProcessStory | None) -> dict[str, Any]:
 def _cudagraphs(run: Run) -> dict[str, Any]:
     rows = run.story.skipped_cudagraphs if run.story else []
     skips = [{"reason": row.reason, "file": row.file, "line": row.line} for row in rows]
-    return {"captured": cudagraphs.captured(run), "skips": skips}
+    return {"skips": skips}
 
 
 def _autotunes(story: ProcessStory | None) -> list[dict[str, Any]]:

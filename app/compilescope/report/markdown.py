@@ -7,7 +7,8 @@ from typing import Any
 
 from compilescope.domain import units, words
 from compilescope.domain.baseline import baseline_sentences
-from compilescope.report.columns import COLUMNS, at, cache_note, label, of_script, subject, told_apart
+from compilescope.domain.figures import Shown, shown_in
+from compilescope.report.columns import at, cache_note, label, of_script, subject, told_apart
 
 _ENVIRONMENT = (
     ("torch", "torch"),
@@ -60,11 +61,13 @@ def _baseline(found: Mapping[str, Any] | None) -> list[str]:
 
 
 def _table(runs: Sequence[Mapping[str, Any]], noise_floor: float | None, note: str) -> list[str]:
+    figures = shown_in(Shown.MARKDOWN)
     lines = [
-        "| " + " | ".join(column.title for column in COLUMNS) + " |",
-        "|" + "|".join("---:" if column.right else "---" for column in COLUMNS) + "|",
+        f"| Configuration | {' | '.join(figure.head for figure in figures)} |",
+        f"|---|{'|'.join('---:' if figure.kind.is_number else '---' for figure in figures)}|",
     ]
-    lines += ["| " + " | ".join(escape(column.text(run)) for column in COLUMNS) + " |" for run in runs]
+    cells = [[label(run), *(figure.text_in(run) for figure in figures)] for run in runs]
+    lines += [f"| {' | '.join(map(escape, row))} |" for row in cells]
     floor = f" No difference below the noise floor, {units.percent(noise_floor)}, is called one." if noise_floor else ""
     return [
         *lines,

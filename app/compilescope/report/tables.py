@@ -16,44 +16,29 @@ from typing import Any
 from compilescope.domain import units, words
 from compilescope.domain.baseline import baseline_sentences
 from compilescope.domain.errors import AppError
+from compilescope.domain.figures import Shown, figure, shown_in
 from compilescope.domain.verdict import stored_kind
 from compilescope.report.columns import (
-    COLUMNS,
-    Column,
     at,
     cache_note,
     has_several_workloads,
     label,
     subject,
     told_apart,
-    total,
 )
 from compilescope.report.markdown import markdown
 
 WIDTH = 100
+GAP = 2
+# they share a column of the terminal
+COUNTS = ("compile.graphs", "compile.graph_breaks", "compile.recompiles")
 
-_SUMMARY = ("median", "p05", "p95", "samples")
 CSV_PATHS = (
     *("id", "label", "outcome", "verdict.kind", "verdict.summary"),
     *(f"config.{name}" for name in ("backend", "mode", "options", "dynamic", "fullgraph", "scope")),
-    "timing.clock",
-    *(f"timing.eager_ms.{name}" for name in _SUMMARY),
-    *(f"timing.compiled_ms.{name}" for name in _SUMMARY),
-    *(f"timing.speedup.{name}" for name in ("value", "low", "high", "confidence")),
-    *("timing.stopped_by", "timing.processes_disagree", "timing.void_blocks"),
-    *("timing.l2_flush", "timing.queued", "timing.restored"),
-    *(f"timing.eager_latency_ms.{name}" for name in _SUMMARY),
-    *(f"timing.compiled_latency_ms.{name}" for name in _SUMMARY),
-    *("timing.eager_gpu_busy_ms", "timing.compiled_gpu_busy_ms", "timing.launch_bound"),
-    *(f"compile.{name}" for name in ("eager_first_call_s", "cold_first_call_s", "warm_first_call_s")),
-    *("compile.own_cache_first_call_s", "compile.cold_first_use_s", "compile.warm_first_use_s"),
-    *("compile.graphs", "compile.ops", "compile.kernels", "graph_breaks", "recompiles", "recompile_limits"),
+    *(path for one in shown_in(Shown.CSV) for path in one.csv_paths),
     *(f"cache.{cache}.{name}" for cache in ("fx_graph", "aot_autograd") for name in ("hits", "misses", "bypasses")),
-    *("cudagraphs.captured", "cudagraphs.skips"),
-    *("memory.eager_peak_bytes", "memory.compiled_peak_bytes", "memory.compile_peak_bytes"),
-    *("numerics.verdict", "numerics.max_abs_error", "numerics.reference_ratio", "numerics.detail"),
-    *("break_even.cold_calls", "break_even.cold_s", "break_even.warm_calls", "break_even.warm_s"),
-    *("break_even.own_calls", "break_even.own_s"),
+    *("recompile_limits", "cudagraphs.skips"),
     *("error.stage", "error.type", "error.message", "error.hint"),
 )
 # the same in every row, so that rows of several files can be put together
@@ -83,7 +68,8 @@ def csv_text(comparison: Mapping[str, Any]) -> str:
     """The text of the CSV file."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*CSV_PATHS, *COMMON_PATHS])
+    renamed = {one.path: one.column for one in shown_in(Shown.CSV) if one.column}
+    writer.writerow([*(renamed.get(path, path) for path in CSV_PATHS), *COMMON_PATHS])
     for run in comparison["runs"]:
         workload = run.get("workload") or comparison.get("workload")
         common = {**comparison, "workload": workload}
@@ -94,7 +80,7 @@ def csv_text(comparison: Mapping[str, Any]) -> str:
 def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
     """The comparison for a terminal: a table within `width` columns, what failed and why, and what to use."""
     runs = told_apart(comparison)
-    lines = [*_heading(comparison, width), *_table(_terminal_columns(), runs, width)]
+    lines = [*_heading(comparison, width), *_table(runs, width)]
     for run in runs:
         kind = at(run, "verdict.kind")
         if kind in ("failed", "incorrect", "not_compiled"):
@@ -134,36 +120,24 @@ def _place(run: Mapping[str, Any]) -> str:
     return f" ({words.place(file, line)})" if file and line else ""
 
 
-def _terminal_columns() -> list[Column]:
-    """Of the columns, those that a line holds; graphs, breaks and recompiles share one."""
-    keep = {"Configuration", "Eager", "Compiled", "Speedup", "First call", "Warm call", "Verdict"}
-    columns = [column for column in COLUMNS if column.title in keep]
-    by_title = {column.title: column.text for column in COLUMNS}
-    counts = Column(
-        title="Gr/Br/Rc",
-        text=lambda run: "/".join(by_title[title](run) for title in ("Graphs", "Breaks", "Recompiles")),
-    )
-    return [*columns[:-1], counts, columns[-1]]
-
-
-def _table(columns: Sequence[Column], runs: Sequence[Mapping[str, Any]], width: int) -> list[str]:
-    cells = [[column.title for column in columns], *([column.text(run) for column in columns] for run in runs)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-    gap = 2
+def _table(runs: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    *front, last = (one for one in shown_in(Shown.LINE) if one.path not in COUNTS)
+    cells = [["Configuration", *(one.head for one in front), "Gr/Br/Rc", last.head]]
+    for run in runs:
+        counts = "/".join(figure(path).text_in(run) for path in COUNTS)
+        cells.append([label(run), *(one.text_in(run) for one in front), counts, last.text_in(run)])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     # names can be long; the figures must not be cut
-    widths[0] = max(min(widths[0], width - sum(widths[1:]) - gap * (len(widths) - 1)), 12)
-    lines = [line for row in cells for line in _lines(columns, row, widths, gap)]
-    return [lines[0], "─" * min(sum(widths) + gap * (len(widths) - 1), width), *lines[1:]]
+    widths[0] = max(min(widths[0], width - sum(widths[1:]) - GAP * (len(widths) - 1)), 12)
+    head, *rows = [line for row in cells for line in _lines(row, widths)]
+    return [head, "─" * min(sum(widths) + GAP * (len(widths) - 1), width), *rows]
 
 
-def _lines(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], gap: int) -> list[str]:
+def _lines(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     """A row; a name that is too long goes on below, since configurations that begin alike differ at their ends."""
     name, *more = textwrap.wrap(row[0], widths[0], break_on_hyphens=False) or [""]
-    parts = [
-        text.rjust(size) if column.right else text.ljust(size)
-        for column, text, size in zip(columns, (name, *row[1:]), widths, strict=True)
-    ]
-    return [(" " * gap).join(parts).rstrip(), *more]
+    figures = (text.rjust(size) for text, size in zip(row[1:-1], widths[1:-1], strict=True))
+    return [(" " * GAP).join([name.ljust(widths[0]), *figures, row[-1]]).rstrip(), *more]
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -175,8 +149,6 @@ def _cell(value: Mapping[str, Any], path: str) -> str | int | float:
     found = stored_kind(value) if path == "verdict.kind" else at(value, path)
     if found is None:
         return ""
-    if path in ("graph_breaks", "recompiles"):
-        return total(path)(value).replace("–", "")
     if isinstance(found, bool):
         return str(found).lower()
     if isinstance(found, (int, float)):

@@ -16,9 +16,11 @@ from fakes.stories import recorded_run, transcript
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
+from compilescope.domain.figures import FIGURES
 from compilescope.domain.results import comparison_json, finite
 from compilescope.domain.run import Run
 from compilescope.domain.savedtraces import read_saved, saved_json
+from compilescope.domain.schema import text, with_figures
 from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
@@ -102,6 +104,16 @@ def test_that_the_schema_describes_every_key_of_every_kind_of_comparison(
 
     validator.validate(value)
     assert sorted(undescribed(value, validator.schema, validator.schema)) == []
+
+
+def test_that_the_published_schema_says_of_figures_what_their_table_says():
+    published = SCHEMA.read_text(encoding="utf-8")
+
+    assert text(with_figures(json.loads(published))) == published
+    run = json.loads(published)["$defs"]["run"]["properties"]
+    for part in ("timing", "memory", "numerics", "break_even"):
+        told = {path.removeprefix(f"{part}.") for path in (figure.path for figure in FIGURES)}
+        assert set(run[part]["properties"]) - told <= {"process_speedups"}
 
 
 def undescribed(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[str]:
