@@ -152,8 +152,8 @@ _TIMING = (
              MORE | Shown.FACTS | DIFFERENCE, explains="The sum of kernel times of a call, from the profiler.")
       for side, name in SIDES),
     *(Figure(f"timing.{side}_gpu_busy_share", f"{name}, GPU busy share", kinds.SHARE, _measured(f"{side}_busy_share"),
-             MORE | Shown.FACTS, explains="The sum of kernel times as a share of the time per call.")
-      for side, name in SIDES),
+             MORE | Shown.FACTS, short=f"{name} busy",
+             explains="The sum of kernel times as a share of the time per call.") for side, name in SIDES),
     Figure("timing.compiled_gpu_copies_ms", "Compiled, GPU copies", kinds.MILLISECONDS,
            _measured("compiled_gpu_copies_s"), explains="What copies of memory took in a call, from the profiler."),
     *(Figure(f"timing.{side}_launches", f"{name}, launches", kinds.COUNTS, _measured(f"{side}_launches"),
@@ -166,7 +166,8 @@ _TIMING = (
     Figure("timing.stopped_by", "Timing stopped by", kinds.TEXT, _measured("stopped_by"),
            values=("interval", "budget")),
     Figure("timing.processes_disagree", "Processes disagree", kinds.FLAG, _measured("processes_disagree")),
-    Figure("timing.void_blocks", "Blocks not counted", kinds.COUNT, _measured("void_blocks"), is_given=True),
+    Figure("timing.void_blocks", "Blocks not counted", kinds.COUNT, _measured("void_blocks"),
+           CSV | Shown.FACTS, is_given=True),
     Figure("timing.l2_flush", "L2 cache flushed", kinds.FLAG, _measured("l2_flush"),
            explains="Whether the L2 cache was written over before each call; null where there is none to flush."),
     Figure("timing.queued", "Blocks queued", kinds.FLAG, _measured("queued"),
@@ -225,11 +226,14 @@ _COMPILER = (
 )
 _MEMORY = (
     Figure("memory.eager_peak_bytes", "Peak memory, eager", kinds.BYTES, _measured("eager_peak_bytes"),
-           MORE | Shown.FACTS | DIFFERENCE, explains="The most device memory that eager calls hold."),
+           MORE | Shown.FACTS | DIFFERENCE, short="Eager peak",
+           explains="The most device memory that eager calls hold."),
     Figure("memory.compiled_peak_bytes", "Peak memory, compiled", kinds.BYTES, _measured("compiled_peak_bytes"),
-           MORE | Shown.FACTS | DIFFERENCE, explains="The most device memory that compiled calls hold."),
+           MORE | Shown.FACTS | DIFFERENCE, short="Compiled peak",
+           explains="The most device memory that compiled calls hold."),
     Figure("memory.compile_peak_bytes", "Peak memory, first call", kinds.BYTES, _measured("compile_peak_bytes"),
-           MORE | Shown.FACTS | DIFFERENCE, explains="The most device memory during the first compiled call."),
+           MORE | Shown.FACTS | DIFFERENCE, short="First call peak",
+           explains="The most device memory during the first compiled call."),
     Figure("memory.process_rss_bytes", "Memory of the process", kinds.BYTES, _measured("process_rss_bytes"), MORE,
            explains="The most memory of the host that one process held, both sides included."),
 )

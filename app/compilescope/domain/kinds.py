@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from compilescope.domain import units, words
 from compilescope.domain.breakeven import calls_text
@@ -22,6 +22,7 @@ class Kind:
     """`text`: of a known value in a cell, with its unit; `long`: the same where there is more room. `key`: what sorts.
 
     `to_json` and `from_json`: a value with the unit that its JSON name tells. `schema`: of that, where it is known.
+    `unit`: of what sorts, where a column of a report may choose a larger or smaller one.
     `parts`: of a value that is an object in the JSON, the keys that a CSV has a column for."""
 
     text: Callable[[Any], str]
@@ -31,7 +32,11 @@ class Kind:
     to_json: Callable[[Any], Any] = _same
     from_json: Callable[[Any], Any] = _same
     parts: tuple[str, ...] = ()
+    unit: Literal["s", "B", ""] = ""
     is_number: bool = True
+
+    def at_length(self, value: Any) -> str:
+        return (self.long or self.text)(value)
 
     def shown(self, value: Any) -> str:
         """The text of a value, known or not."""
@@ -57,9 +62,13 @@ def _interval(found: Mapping[str, Any]) -> Interval:
 
 
 NUMBER = {"type": "number"}
-SECONDS = Kind(text=units.duration, schema=NUMBER)
+SECONDS = Kind(text=units.duration, schema=NUMBER, unit="s")
 MILLISECONDS = Kind(
-    text=units.duration, schema=NUMBER, to_json=lambda seconds: seconds * 1e3, from_json=lambda value: value / 1e3
+    text=units.duration,
+    schema=NUMBER,
+    unit="s",
+    to_json=lambda seconds: seconds * 1e3,
+    from_json=lambda value: value / 1e3,
 )
 # seconds per call of one side, as a distribution
 TIMES = Kind(
@@ -70,6 +79,7 @@ TIMES = Kind(
     to_json=_summary_json,
     from_json=_summary,
     parts=("median", "p05", "p95", "samples"),
+    unit="s",
 )
 SPEEDUP = Kind(
     text=interval_text,
@@ -81,7 +91,7 @@ SPEEDUP = Kind(
 )
 RATIO = Kind(text=units.ratio, schema=NUMBER)
 SHARE = Kind(text=units.percent, schema=NUMBER)
-BYTES = Kind(text=units.size, schema={"type": "integer"})
+BYTES = Kind(text=units.size, schema={"type": "integer"}, unit="B")
 COUNT = Kind(text=units.count, schema={"type": "integer"})
 # a mean of counts
 COUNTS = Kind(text=lambda value: units.count(value) if value >= 10 else f"{value:.3g}", schema=NUMBER)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from compilescope.domain import events as e
 from compilescope.domain import units, words
 from compilescope.domain.advice import Advice, advise
-from compilescope.domain.comparison import Comparison, Verdict, interval_text
+from compilescope.domain.comparison import Comparison, Verdict
 from compilescope.domain.faults import HINT
-from compilescope.domain.measures import Measures, measure
+from compilescope.domain.figures import Result, Shown, result, shown_in
 from compilescope.domain.run import GraphBreakRow, Run
 from compilescope.domain.standing import tone, verdict_word
-from compilescope.domain.verdict import break_even_word, judge, judge_with_fault, places_text, step_sentence
+from compilescope.domain.verdict import break_even_word, judge_with_fault, places_text, step_sentence
 from compilescope.report import figures
 from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table
 from compilescope.report.hotspots import hotspot_blocks
@@ -43,17 +43,18 @@ class Seen:
 def configuration_section(run: Run, comparison: Comparison, read: Reader, seen: Seen) -> Section:
     """Everything about one run."""
     name = names(comparison.runs)[run.id]
-    verdict = judge(run, comparison.noise_floor)
+    found = result(run, comparison.noise_floor)
+    verdict = found.verdict
     is_told = _failure_key(run) in seen.failures
     parts: tuple[tuple[str, Iterable[Block]], ...] = (
         ("What it came to", _outcome(run, comparison.noise_floor)),
         ("The error", _failure(run, name, read, seen)),
-        ("The timing", _timing(run, verdict)),
+        ("The timing", _timing(found)),
         ("Where the time goes", hotspot_blocks(run)),
         ("The first call", phase_blocks(run)),
         ("The shape sweep", sweep_blocks(run)),
         ("The break-even", _cost(run, verdict)),
-        ("What is known of results and memory", _numbers_and_memory(run)),
+        ("What is known of results and memory", _numbers_and_memory(found)),
         ("The list of graph breaks", _graph_breaks(run, name, read, seen)),
         ("The list of recompiles", recompile_blocks(run)),
         ("The ledger of caches", cache_blocks(run)),
@@ -124,15 +125,15 @@ def _failure(run: Run, name: str, read: Reader, seen: Seen) -> Iterator[Block]:
         yield Code(text="\n".join(lines[-TRACEBACK_LINES:]))
 
 
-def _timing(run: Run, verdict: Verdict | None) -> Iterator[Block]:
-    measures = measure(run)
-    if measures.eager is None or measures.compiled is None:
+def _timing(found: Result) -> Iterator[Block]:
+    if found.measures.eager is None or found.measures.compiled is None:
         return
+    pays_off = break_even_word(found.verdict) if found.verdict and found.measures.speedup else ""
     yield Paragraph(text="Timing", style="label")
-    yield Facts(rows=[(name, value) for name, value in _timing_facts(measures, verdict) if value])
-    figure = figures.distribution_figure(run)
-    if figure:
-        yield figure
+    yield Facts(rows=[*_facts(found, "Timing"), *([("Break-even, cold", pays_off)] if pays_off else [])])
+    chart = figures.distribution_figure(found.run)
+    if chart:
+        yield chart
 
 
 def _cost(run: Run, verdict: Verdict | None) -> Iterator[Block]:
@@ -142,25 +143,10 @@ def _cost(run: Run, verdict: Verdict | None) -> Iterator[Block]:
         yield figure
 
 
-def _timing_facts(measures: Measures, verdict: Verdict | None) -> Iterator[tuple[str, str]]:
-    yield "Eager, median", units.duration(measures.eager.median if measures.eager else None)
-    yield "Compiled, median", units.duration(measures.compiled.median if measures.compiled else None)
-    if measures.speedup is not None:
-        yield "Speedup", interval_text(measures.speedup)
-        yield "Break-even, cold", break_even_word(verdict) if verdict else ""
-    for side, found in (("Eager", measures.eager_latency), ("Compiled", measures.compiled_latency)):
-        if found:
-            text = f"{units.duration(found.median)}, 95th percentile {units.duration(found.p95)}"
-            yield f"{side}, synchronised call", text
-    for side, busy, share in (
-        ("Eager", measures.eager_gpu_busy_s, measures.eager_busy_share),
-        ("Compiled", measures.compiled_gpu_busy_s, measures.compiled_busy_share),
-    ):
-        if busy is not None:
-            of_call = "" if share is None else f" ({units.percent(share)} of a call)"
-            yield f"{side}, GPU busy", f"{units.duration(busy)}{of_call}"
-    if measures.void_blocks:
-        yield "Blocks not counted", units.count(measures.void_blocks)
+def _facts(found: Result, section: str) -> list[tuple[str, str]]:
+    """What is known of the figures of a section."""
+    known = [(one, one.of(found)) for one in shown_in(Shown.FACTS) if one.section == section]
+    return [(one.title, one.kind.at_length(value)) for one, value in known if value not in (None, "")]
 
 
 def _graph_breaks(run: Run, name: str, read: Reader, seen: Seen) -> Iterator[Block]:
@@ -231,25 +217,12 @@ def _known_breaks(rows: Sequence[GraphBreakRow], seen: Seen) -> Table:
     )
 
 
-def _numbers_and_memory(run: Run) -> Iterator[Block]:
-    measures = measure(run)
-    numbers, rows = measures.numerics, []
-    if run.outcome == "finished" or numbers.verdict != "not_checked":
-        rows.append(("Results against eager", words.AGREEMENTS[numbers.verdict]))
-        rows.append(("Largest difference", "" if numbers.max_abs_error is None else f"{numbers.max_abs_error:.3g}"))
-        ratio = numbers.reference_ratio
-        rows.append(("Error against fp64", "" if ratio is None else f"{ratio:.3g} × eager’s own"))
-        rows.append(("How it was checked", numbers.detail))
-    for name, value in (
-        ("Peak memory, eager", measures.eager_peak_bytes),
-        ("Peak memory, compiled", measures.compiled_peak_bytes),
-        ("Peak memory, first call", measures.compile_peak_bytes),
-    ):
-        rows.append((name, "" if value is None else units.size(value)))
-    kept = [(name, value) for name, value in rows if value]
-    if kept:
+def _numbers_and_memory(found: Result) -> Iterator[Block]:
+    is_told = found.run.outcome == "finished" or found.measures.numerics.verdict != "not_checked"
+    rows = [*(_facts(found, "Checks") if is_told else ()), *_facts(found, "Memory")]
+    if rows:
         yield Paragraph(text="Results and memory", style="label")
-        yield Facts(rows=kept)
+        yield Facts(rows=rows)
 
 
 def _advice(run: Run, name: str, comparison: Comparison, seen: Seen) -> Iterator[Block]:

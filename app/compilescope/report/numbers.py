@@ -21,6 +21,10 @@ def sizes(values: Sequence[float | None]) -> tuple[str, list[str]]:
     return _scaled(values, SIZES)
 
 
+# by the unit of a kind of figures
+SCALED = {"s": times, "B": sizes}
+
+
 def ratios(values: Sequence[float | None], half_widths: Sequence[float | None]) -> int:
     """The decimals that speedups of such uncertainty carry, the same for all of a column."""
     known = sorted(half for half, value in zip(half_widths, values, strict=True) if half and value)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from compilescope.domain import cudagraphs, units, words
-from compilescope.domain.breakeven import calls_text
-from compilescope.domain.comparison import Comparison, Verdict, judge
-from compilescope.domain.measures import Measures, measure
-from compilescope.domain.run import Run
-from compilescope.domain.standing import tone, verdict_word
+from compilescope.domain import units, words
+from compilescope.domain.comparison import Comparison
+from compilescope.domain.figures import Result, figure, result
+from compilescope.domain.standing import tone
+from compilescope.domain.statistics import Interval
 from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
 from compilescope.report.columns import OWN_CACHE
@@ -17,15 +17,42 @@ from compilescope.report.configuration import anchor
 from compilescope.report.figures import memory_figure
 from compilescope.report.names import names
 
-Value = Callable[[Measures], float | None]
+_COMPILE = (
+    ("compile.first_call_s", "compile.warm_first_call_s"),
+    ("compile.graphs",),
+    ("compile.ops",),
+    ("compile.kernels",),
+    ("compile.graph_breaks",),
+    ("compile.recompiles",),
+)
+_RESOURCES = (
+    ("timing.compiled_latency_ms",),
+    ("timing.compiled_gpu_busy_share",),
+    ("memory.eager_peak_bytes", "memory.compiled_peak_bytes"),
+    ("numerics.verdict",),
+    ("numerics.max_abs_error",),
+    ("compile.cudagraphs",),
+)
+_Column = tuple[Column, Sequence[Cell]]
+_Numbers = tuple[str, Sequence[float | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    name: str
+    found: Result
+
+    def text(self, path: str) -> str:
+        return figure(path).text(self.found)
 
 
 def comparison_tables(comparison: Comparison) -> list[Block]:
     """Timing first; then what it costs and whether it is right."""
     runs = comparison.runs
-    labels = list(names(runs).values())
     if not runs:
         return [Paragraph(text="No configuration was run.")]
+    known = names(runs)
+    rows = [_Row(name=known[run.id], found=result(run, comparison.noise_floor)) for run in runs]
     memory = memory_figure(runs)
     return [
         Paragraph(
@@ -33,154 +60,94 @@ def comparison_tables(comparison: Comparison) -> list[Block]:
             "and precision. The speedup, with its 95 % interval, is the median ratio of neighbouring blocks: where the "
             "machine’s speed wandered, the medians beside it give another. Break-even counts the calls until the first "
             "call with a cold cache has paid off, where compiled was shown to be faster."
-            + (f" {OWN_CACHE}" if any(run.uses_own_cache for run in runs) else "")
+            + (
+                f" {OWN_CACHE}"
+                if any(row.text("compile.own_cache_first_call_s") != words.UNKNOWN for row in rows)
+                else ""
+            )
         ),
-        _timing_table(runs, labels, comparison.noise_floor),
-        _compile_table(runs, labels),
-        _resources_table(runs, labels),
+        _timing_table(rows),
+        _table(rows, _COMPILE),
+        _table(
+            rows,
+            _RESOURCES,
+            note="Latency is the median of calls that are each waited for; GPU busy the share of a compiled call in "
+            "which kernels ran.",
+        ),
         *([memory] if memory else []),
     ]
 
 
-def _timing_table(runs: Sequence[Run], labels: Sequence[str], noise_floor: float) -> Table:
-    unit, (eager, compiled, p95) = _times(
-        runs,
-        lambda m: m.eager.median if m.eager else None,
-        lambda m: m.compiled.median if m.compiled else None,
-        lambda m: m.compiled.p95 if m.compiled else None,
-    )
-    speedups = [measure(run).speedup for run in runs]
+def _timing_table(rows: Sequence[_Row]) -> Table:
+    compiled = [row.found.measures.compiled for row in rows]
+    p95 = ("p95", [found.p95 if found else None for found in compiled])
+    times = _in_one_unit("s", [_numbers(rows, "timing.eager_ms"), _numbers(rows, "timing.compiled_ms"), p95])
+    speedups = [row.found.measures.speedup for row in rows]
     decimals = numbers.ratios(
-        [found.value if found else None for found in speedups],
-        [(found.high - found.low) / 2 if found else None for found in speedups],
+        [found.value if found else None for found in speedups], [found.spread if found else None for found in speedups]
     )
-    verdicts = [judge(run, noise_floor) for run in runs]
-    return Table(
-        columns=(
-            Column(title="Configuration", align="left", share=1.0),
-            Column(title="Eager", unit=unit),
-            Column(title="Compiled", unit=unit),
-            Column(title="p95", unit=unit),
+    columns = [
+        *times,
+        (
             Column(title="Speedup", unit="×"),
-            Column(title="95 % interval", unit="×"),
-            Column(title="Break-even", unit="calls"),
-            Column(title="Verdict", align="left"),
+            [Cell(text=_speedup(found, decimals), tone="strong") for found in speedups],
         ),
-        rows=[
-            (
-                Cell(text=labels[i], link=anchor(run)),
-                Cell(text=eager[i]),
-                Cell(text=compiled[i]),
-                Cell(text=p95[i]),
-                Cell(text=_speedup(run, decimals), tone="strong"),
-                Cell(text=_interval(run, decimals)),
-                Cell(text=_break_even(verdicts[i])),
-                _verdict(run, verdicts[i]),
-            )
-            for i, run in enumerate(runs)
-        ],
-    )
-
-
-def _compile_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:
-    unit, (cold, warm) = _times(runs, lambda m: m.cold_first_call_s, lambda m: m.warm_first_call_s)
-    return Table(
-        columns=(
-            Column(title="Configuration", align="left", share=1.0),
-            Column(title="First call", unit=unit),
-            Column(title="Warm call", unit=unit),
-            Column(title="Graphs"),
-            Column(title="Operations"),
-            Column(title="Kernels"),
-            Column(title="Breaks"),
-            Column(title="Recompiles"),
-            Column(title="CUDA graphs", align="left"),
+        (Column(title="95 % interval", unit="×"), [Cell(text=_interval(found, decimals)) for found in speedups]),
+        _texts(rows, "break_even.cold_calls"),
+        (
+            Column(title=figure("verdict_word").head, align="left"),
+            [Cell(text=row.text("verdict_word"), tone=tone(row.found.run, row.found.verdict)) for row in rows],
         ),
-        rows=[
-            (Cell(text=labels[i]), Cell(text=cold[i]), Cell(text=warm[i]), *_story_cells(run))
-            for i, run in enumerate(runs)
-        ],
-    )
-
-
-def _story_cells(run: Run) -> list[Cell]:
-    kernels = len(run.story.kernels) or None if run.story else None
-    return [
-        *(Cell(text=units.count(number)) for number in (run.graphs, run.ops, kernels)),
-        *(Cell(text=units.count(number), tone="warn" if number else "") for number in (run.breaks, run.recompiles)),
-        Cell(text=cudagraphs.fate(run) or words.UNKNOWN),
     ]
+    names = [Cell(text=row.name, link=anchor(row.found.run)) for row in rows]
+    return _put_together(names, columns)
 
 
-def _resources_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:
-    latency_unit, (latency,) = _times(runs, lambda m: m.compiled_latency.median if m.compiled_latency else None)
-    measured = [measure(run) for run in runs]
-    count = len(runs)
-    memory_unit, memory = numbers.sizes(
-        [m.eager_peak_bytes for m in measured] + [m.compiled_peak_bytes for m in measured]
-    )
-    return Table(
-        columns=(
-            Column(title="Configuration", align="left", share=1.0),
-            Column(title="Latency", unit=latency_unit),
-            Column(title="GPU busy", unit="%"),
-            Column(title="Eager peak", unit=memory_unit),
-            Column(title="Compiled peak", unit=memory_unit),
-            Column(title="Results", align="left"),
-            Column(title="Largest difference"),
-        ),
-        rows=[
-            (
-                Cell(text=labels[i]),
-                Cell(text=latency[i]),
-                Cell(text=_busy(found)),
-                Cell(text=memory[i]),
-                Cell(text=memory[count + i]),
-                _results(found),
-                Cell(text="–" if found.numerics.max_abs_error is None else f"{found.numerics.max_abs_error:.2g}"),
-            )
-            for i, found in enumerate(measured)
-        ],
-        note="Latency is the median of compiled calls, each waited for; GPU busy the share of a compiled call in which "
-        "kernels ran.",
-    )
+def _table(rows: Sequence[_Row], groups: Sequence[Sequence[str]], note: str = "") -> Table:
+    """Figures by their paths; those of one group share a unit."""
+    columns: list[_Column] = []
+    for group in groups:
+        unit = figure(group[0]).kind.unit
+        numbered = [_numbers(rows, path) for path in group] if unit else []
+        columns += _in_one_unit(unit, numbered) if numbered else [_texts(rows, path) for path in group]
+    return _put_together([Cell(text=row.name) for row in rows], columns, note)
 
 
-def _times(runs: Sequence[Run], *values: Value) -> tuple[str, list[list[str]]]:
-    """Columns of times in one unit, so that they compare across too."""
-    unit, texts = numbers.times([value(measure(run)) for value in values for run in runs])
-    count = len(runs)
-    return unit, [texts[count * i : count * (i + 1)] for i in range(len(values))]
+def _put_together(names: Sequence[Cell], columns: Sequence[_Column], note: str = "") -> Table:
+    head = Column(title="Configuration", align="left", share=1.0)
+    cells = zip(names, *(cells for _, cells in columns), strict=True)
+    return Table(columns=(head, *(column for column, _ in columns)), rows=[list(row) for row in cells], note=note)
 
 
-def _speedup(run: Run, decimals: int) -> str:
-    found = measure(run).speedup
-    return "–" if found is None else f"{found.value:.{decimals}f}"
+def _numbers(rows: Sequence[_Row], path: str) -> _Numbers:
+    one = figure(path)
+    values = [one.of(row.found) for row in rows]
+    return one.head, [None if value is None else one.kind.key(value) for value in values]
 
 
-def _interval(run: Run, decimals: int) -> str:
-    found = measure(run).speedup
-    return "–" if found is None else f"{_bound(found.low, decimals)} – {_bound(found.high, decimals)}"
+def _in_one_unit(unit: str, columns: Sequence[_Numbers]) -> list[_Column]:
+    """Times or sizes in one unit, so that they compare across too."""
+    shown, texts = numbers.SCALED[unit]([value for _, values in columns for value in values])
+    cells, count = [Cell(text=text) for text in texts], len(columns[0][1])
+    return [(Column(title=name, unit=shown), cells[count * i : count * (i + 1)]) for i, (name, _) in enumerate(columns)]
+
+
+def _texts(rows: Sequence[_Row], path: str) -> _Column:
+    one = figure(path)
+    values = [one.of(row.found) for row in rows]
+    tones = [one.tone(value) if one.tone and value is not None else "" for value in values]
+    cells = [Cell(text=one.kind.shown(value), tone=tone) for value, tone in zip(values, tones, strict=True)]
+    return Column(title=one.head, align="right" if one.kind.is_number else "left"), cells
+
+
+def _speedup(found: Interval | None, decimals: int) -> str:
+    return words.UNKNOWN if found is None else f"{found.value:.{decimals}f}"
+
+
+def _interval(found: Interval | None, decimals: int) -> str:
+    return words.UNKNOWN if found is None else f"{_bound(found.low, decimals)} – {_bound(found.high, decimals)}"
 
 
 def _bound(value: float, decimals: int) -> str:
     """No speedup is 0, however little of it is sure."""
     return f"{value:.{decimals}f}" if round(value, decimals) else units.significant(value, 1)
-
-
-def _break_even(verdict: Verdict | None) -> str:
-    even = verdict.cold_break_even if verdict else None
-    return "–" if even is None else calls_text(even.calls)
-
-
-def _verdict(run: Run, found: Verdict | None) -> Cell:
-    return Cell(text=verdict_word(run, found), tone=tone(run, found))
-
-
-def _busy(found: Measures) -> str:
-    return "–" if found.compiled_busy_share is None else f"{100 * found.compiled_busy_share:.0f}"
-
-
-def _results(found: Measures) -> Cell:
-    verdict = found.numerics.verdict
-    return Cell(text=words.AGREEMENTS[verdict], tone=words.AGREEMENT_TONES.get(verdict, ""))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from compilescope.domain import units, words
-from compilescope.domain.comparison import interval_text
+from compilescope.domain.figures import Figure, Result, Shown, figure, shown_in
+from compilescope.domain.kinds import SPEEDUP
 from compilescope.domain.matrix import labelled, varying_parts
 from compilescope.domain.measures import Measures, Summary
 from compilescope.domain.ranking import relative
@@ -40,6 +42,11 @@ class ComparisonRow:
     @property
     def measures(self) -> Measures:
         return self.finding.measures
+
+    @property
+    def result(self) -> Result:
+        assert self.run is not None
+        return Result(run=self.run, measures=self.measures, verdict=self.finding.verdict)
 
     @property
     def is_eager(self) -> bool:
@@ -76,18 +83,6 @@ class ComparisonRow:
             return tuple(found.eager_first_call_s for found in self.beside if found.eager_first_call_s is not None)
         cold = self.measures.cold_first_call_s
         return () if cold is None else (cold,)
-
-    @property
-    def warm_first_call_s(self) -> float | None:
-        return self.measures.warm_first_call_s if self.run else None
-
-    @property
-    def graphs(self) -> int | None:
-        return self.run.graphs if self.run else None
-
-    @property
-    def breaks(self) -> int | None:
-        return self.run.breaks if self.run else None
 
 
 def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | None = None) -> list[ComparisonRow]:
@@ -142,11 +137,6 @@ def _eager_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     ]
 
 
-def _spread(row: ComparisonRow) -> str:
-    found = row.summary
-    return units.duration_range((found.p05, found.p95) if found else ())
-
-
 def _standing(row: ComparisonRow) -> str:
     if row.run is None:
         return "baseline" if row.is_base else "eager"
@@ -178,8 +168,8 @@ def _why_eager(row: ComparisonRow) -> str:
 
 def _speedup(row: ComparisonRow) -> str:
     if row.is_base:
-        return "1×" if row.summary or (row.run is None and row.eager) else "–"
-    return interval_text(row.speedup)
+        return "1×" if row.summary or (row.run is None and row.eager) else words.UNKNOWN
+    return SPEEDUP.shown(row.speedup)
 
 
 def _speedup_tone(row: ComparisonRow) -> str:
@@ -191,77 +181,74 @@ def _speedup_tone(row: ComparisonRow) -> str:
     return words.TONES[verdict.kind] if row.run and verdict and verdict.kind in ("faster", "slower") else ""
 
 
-COLUMNS: tuple[Column[ComparisonRow], ...] = (
-    Column(title="Configuration", value=lambda row: row.label, text=lambda row: row.label, tip=_why),
-    Column(
-        title="Eager",
-        value=lambda row: row.eager[0] if row.eager else None,
-        text=lambda row: units.duration_range(row.eager),
-        is_number=True,
-        tip=_why_eager,
-        explanation="Median time per call of the model as it is, measured in turns with this configuration, in the "
-        "same process.",
-    ),
-    Column(
-        title="Compiled",
-        value=lambda row: row.summary.median if row.summary else None,
-        text=lambda row: units.duration(row.summary.median if row.summary else None),
-        is_number=True,
-        explanation="Median time per call, calls back to back, measured in turns with eager in the same process.",
-    ),
-    Column(
-        title="p05 – p95",
-        value=lambda row: row.summary.p95 if row.summary else None,
-        text=_spread,
-        is_number=True,
-        explanation="Nine blocks in ten of the compiled model lie between these.",
-    ),
-    Column(
-        title="Speedup",
-        value=lambda row: row.speedup.value if row.speedup else None,
-        text=_speedup,
-        is_number=True,
-        tone=_speedup_tone,
-        tip=_why,
-        explanation="Eager over compiled of the same row (over that of the baseline, where another row was chosen), "
-        "and half the width of its 95 % interval. It is the median ratio of neighbouring blocks, so that a machine "
-        "whose speed wanders slows both alike; the medians beside it wander with the machine.",
-    ),
-    Column(
-        title="First call",
-        value=lambda row: row.first_calls_s[0] if row.first_calls_s else None,
-        text=lambda row: units.duration_range(row.first_calls_s),
-        is_number=True,
-        explanation="The first call, which pays for compiling: with an empty cache, or with your own if you chose it.",
-    ),
-    Column(
-        title="Warm cache",
-        value=lambda row: row.warm_first_call_s,
-        text=lambda row: units.duration(row.warm_first_call_s),
-        is_number=True,
-        explanation="The first call of a second process that finds the first one's cache.",
-    ),
-    Column(
-        title="Graphs",
-        value=lambda row: row.graphs,
-        text=lambda row: units.count(row.graphs),
-        is_number=True,
-        tone=lambda row: "bad" if row.graphs == 0 else "",
-        explanation="Captured graphs that hold at least one operation. None means that nothing was compiled.",
-    ),
-    Column(
-        title="Breaks",
-        value=lambda row: row.breaks,
-        text=lambda row: units.count(row.breaks),
-        is_number=True,
-        tone=lambda row: "warn" if row.breaks else "",
-        explanation="Graph breaks: places where the compiler had to leave the graph.",
-    ),
-    Column(
-        title="Result",
-        value=_standing,
-        text=_standing,
-        tone=lambda row: tone(row.run, row.finding.verdict) if row.run else "muted",
-        tip=_why,
-    ),
+def _column(figure: Figure, **other: Any) -> Column[ComparisonRow]:
+    """A figure of a run; eager has none."""
+
+    def known(row: ComparisonRow) -> Any:
+        return None if row.run is None else figure.of(row.result)
+
+    def value(row: ComparisonRow) -> Any:
+        found = known(row)
+        return None if found is None else figure.kind.key(found)
+
+    def tone(row: ComparisonRow) -> str:
+        found = known(row)
+        return figure.tone(found) if figure.tone and found is not None else ""
+
+    column: Column[ComparisonRow] = Column(
+        title=figure.head,
+        value=value,
+        text=lambda row: figure.kind.shown(known(row)),
+        is_number=figure.kind.is_number,
+        tone=tone,
+        explanation=figure.explains,
+    )
+    return replace(column, **other)
+
+
+_SPREAD: Column[ComparisonRow] = Column(
+    title="p05 – p95",
+    value=lambda row: row.summary.p95 if row.summary else None,
+    text=lambda row: units.duration_range((row.summary.p05, row.summary.p95) if row.summary else ()),
+    is_number=True,
+    explanation="Nine blocks in ten of the compiled model lie between these.",
 )
+# of figures that eager has too, or that refer to a baseline
+_OWN: dict[str, dict[str, Any]] = {
+    "timing.eager_ms": {
+        "value": lambda row: row.eager[0] if row.eager else None,
+        "text": lambda row: units.duration_range(row.eager),
+        "tip": _why_eager,
+    },
+    "timing.speedup": {
+        "value": lambda row: row.speedup.value if row.speedup else None,
+        "text": _speedup,
+        "tone": _speedup_tone,
+        "tip": _why,
+        "explanation": f"{figure('timing.speedup').explains} Where another row is the baseline, over that of its row.",
+    },
+    "compile.first_call_s": {
+        "value": lambda row: row.first_calls_s[0] if row.first_calls_s else None,
+        "text": lambda row: units.duration_range(row.first_calls_s),
+    },
+    "verdict_word": {
+        "value": _standing,
+        "text": _standing,
+        "tone": lambda row: tone(row.run, row.finding.verdict) if row.run else "muted",
+        "tip": _why,
+    },
+}
+
+
+def _columns(place: Shown) -> list[Column[ComparisonRow]]:
+    return [_column(figure, **_OWN.get(figure.path, {})) for figure in shown_in(place)]
+
+
+_EAGER, _COMPILED, *_MORE, _VERDICT = _columns(Shown.TABLE)
+_NAME: Column[ComparisonRow] = Column(
+    title="Configuration", value=lambda row: row.label, text=lambda row: row.label, tip=_why
+)
+_OFFERED = _columns(Shown.OFFERED)
+COLUMNS = (_NAME, _EAGER, _COMPILED, _SPREAD, *_MORE, *_OFFERED, _VERDICT)
+# hidden until somebody chooses them
+OFFERED = range(len(COLUMNS) - 1 - len(_OFFERED), len(COLUMNS) - 1)

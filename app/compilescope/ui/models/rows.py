@@ -74,10 +74,11 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
     def row(self, number: int) -> Row | None:
         return self._rows[number] if 0 <= number < len(self._rows) else None
 
-    def as_text(self, numbers: Sequence[int]) -> str:
+    def as_text(self, numbers: Sequence[int], columns: Sequence[int]) -> str:
         """These rows with a header, cells apart by tabs, as spreadsheets take them."""
-        lines = ["\t".join(column.title for column in self._columns)]
-        lines += ["\t".join(column.text(self._rows[i]) for column in self._columns) for i in numbers]
+        shown = [self._columns[i] for i in columns]
+        lines = ["\t".join(column.title for column in shown)]
+        lines += ["\t".join(column.text(self._rows[i]) for column in shown) for i in numbers]
         return "\n".join(lines)
 
     def _restyle(self) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QWidget
 
 from compilescope.domain.matrix import workload_name
 from compilescope.ui.findings import Findings
-from compilescope.ui.models.comparison import COLUMNS, ComparisonRow, comparison_rows
+from compilescope.ui.models.comparison import COLUMNS, OFFERED, ComparisonRow, comparison_rows
 from compilescope.ui.models.rows import RowsModel
 from compilescope.ui.panels.sortable import SortableTable
 from compilescope.ui.panels.table import HEADER_HEIGHT, ROW_HEIGHT
@@ -59,7 +59,8 @@ class ComparisonPanel(QWidget):
         self._table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._table.customContextMenuRequested.connect(self._show_menu)
         self._table.order_changed.connect(self.refresh)
-        self._table.set_widths((17, 12, 9, 14, 14, 12, 9, 5, 5, 18), stretch=0)
+        self._table.set_widths((17, 12, 9, 14, 14, 12, 9, 5, 5, *[9] * len(OFFERED), 18), stretch=0)
+        self._table.offer(OFFERED)
         self._table.spare_first(SPARED_FIRST)
         self._table.selectionModel().currentRowChanged.connect(self._choose)
         for text, step, keys in MOVES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QPoint, Qt, Signal
@@ -50,6 +50,11 @@ class SortableTable(DataTable):
     def spare_first(self, columns: Sequence[int]) -> None:
         """The columns to leave out, in this order, as long as there is no room for all that the user wants."""
         self._spare_first = tuple(columns)
+        self._fit(self.viewport().width())
+
+    def offer(self, columns: Iterable[int]) -> None:
+        """The columns that are hidden until they are chosen."""
+        self._hidden.update(columns)
         self._fit(self.viewport().width())
 
     def chooser(self) -> QMenu:

@@ -32,7 +32,8 @@ class ToneDelegate(QStyledItemDelegate):
 
 
 class DataTable(QTableView):
-    """Whole rows, no grid, fixed row height. Copying takes the selected rows with a header, apart by tabs."""
+    """Whole rows, no grid, fixed row height. Copying takes what is shown of the selected rows with a header, apart by
+    tabs."""
 
     def __init__(self, name: str, model: QAbstractItemModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -87,6 +88,7 @@ class DataTable(QTableView):
         model = self.model()
         if event.matches(QKeySequence.StandardKey.Copy) and hasattr(model, "as_text"):
             numbers = [index.row() for index in self.selectionModel().selectedRows()]
-            QGuiApplication.clipboard().setText(model.as_text(numbers))
+            columns = [i for i in range(model.columnCount()) if not self.isColumnHidden(i)]
+            QGuiApplication.clipboard().setText(model.as_text(numbers, columns))
             return
         super().keyPressEvent(event)
