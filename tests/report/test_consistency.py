@@ -31,7 +31,7 @@ from compilescope.report.pdf import write_pdf
 from compilescope.report.tables import COUNTS, csv_text, text_table
 from compilescope.ui.answer import answer
 from compilescope.ui.findings import Finding
-from compilescope.ui.models.comparison import COLUMNS, ComparisonRow, comparison_rows
+from compilescope.ui.models.comparison import COLUMNS, TableRow, comparison_rows
 
 PLAYED = played()
 FACTORS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "": 1.0}
@@ -65,7 +65,7 @@ def texts(run: Mapping[str, Any], place: Shown) -> dict[str, str]:
     return {one.head: one.text_in(run) for one in shown_in(place)}
 
 
-def window_rows(comparison: Comparison) -> list[ComparisonRow]:
+def window_rows(comparison: Comparison) -> list[TableRow]:
     rows = comparison_rows(comparison.runs, Found(comparison))  # type: ignore[arg-type]
     return [row for row in rows if row.run is not None]
 

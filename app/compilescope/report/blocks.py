@@ -166,14 +166,14 @@ Chart = SpeedupChart | DistributionChart | PhaseChart | CostChart | SweepChart |
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class ChartBlock:
     """A chart and the sentence below it."""
 
     chart: Chart
     caption: str
 
 
-Block = Paragraph | Bullets | Code | Facts | Table | Card | Figure
+Block = Paragraph | Bullets | Code | Facts | Table | Card | ChartBlock
 
 
 @dataclass(frozen=True, kw_only=True)

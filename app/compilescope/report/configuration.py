@@ -14,7 +14,7 @@ from compilescope.domain.figures import Result, Shown, result, shown_in
 from compilescope.domain.run import GraphBreakRow, Run
 from compilescope.domain.standing import tone, verdict_word
 from compilescope.domain.verdict import break_even_word, judge_with_fault, places_text, step_sentence
-from compilescope.report import figures
+from compilescope.report import chart_blocks
 from compilescope.report.blocks import Block, Bullets, Cell, Code, Column, Facts, Paragraph, Section, Table
 from compilescope.report.hotspots import hotspot_blocks
 from compilescope.report.kept import kept_blocks
@@ -131,13 +131,13 @@ def _timing(found: Result) -> Iterator[Block]:
     pays_off = break_even_word(found.verdict) if found.verdict and found.measures.speedup else ""
     yield Paragraph(text="Timing", style="label")
     yield Facts(rows=[*_facts(found, "Timing"), *([("Break-even, cold", pays_off)] if pays_off else [])])
-    chart = figures.distribution_figure(found.run)
+    chart = chart_blocks.distribution_block(found.run)
     if chart:
         yield chart
 
 
 def _cost(run: Run, verdict: Verdict | None) -> Iterator[Block]:
-    figure = figures.cost_figure(run, verdict)
+    figure = chart_blocks.cost_block(run, verdict)
     if figure:
         yield Paragraph(text="Break-even", style="label")
         yield figure

@@ -14,7 +14,7 @@ from compilescope.domain.comparison import Comparison, Recommendation, recommend
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement
-from compilescope.report import figures, method
+from compilescope.report import chart_blocks, method
 from compilescope.report.blocks import Block, Bullets, Card, Code, Document, Facts, Paragraph, Section
 from compilescope.report.configuration import Seen, anchor, configuration_section
 from compilescope.report.kept import kept_section
@@ -112,7 +112,7 @@ def _first_page(comparison: Comparison) -> Section:
         Paragraph(text="Answer", style="label"),
         _answer(comparison, found),
     ]
-    figure = figures.speedup_figure(runs, chosen, comparison.noise_floor)
+    figure = chart_blocks.speedup_block(runs, chosen, comparison.noise_floor)
     if figure:
         blocks.append(figure)
     fixes = _first_fixes(comparison, chosen)

@@ -9,7 +9,7 @@ from compilescope.domain import units, words
 from compilescope.domain.cacheledger import gained_s
 from compilescope.domain.firstcall import first_call, first_call_parts
 from compilescope.domain.run import ProcessStory, Run
-from compilescope.report import figures, numbers
+from compilescope.report import chart_blocks, numbers
 from compilescope.report.blocks import Block, Bullets, Cell, Column, Facts, Paragraph, Table
 
 LONGEST_PHASES = 8
@@ -18,7 +18,7 @@ LONGEST_TEXT = 400
 
 def phase_blocks(run: Run) -> Iterator[Block]:
     """The first calls: how long, and which phases."""
-    figure = figures.phase_figure(run)
+    figure = chart_blocks.phase_block(run)
     if figure is None:
         return
     yield Paragraph(text="First call", style="label")
@@ -33,7 +33,7 @@ def phase_blocks(run: Run) -> Iterator[Block]:
 
 
 def _phase_table(run: Run) -> Table | None:
-    cold, warm = (_by_phase(process) for _, process in figures.starts(run))
+    cold, warm = (_by_phase(process) for _, process in chart_blocks.starts(run))
     names = sorted({*cold, *warm}, key=lambda key: -max(cold.get(key, 0.0), warm.get(key, 0.0)))
     if not names:
         return None
@@ -53,7 +53,7 @@ def _phase_table(run: Run) -> Table | None:
         columns=(
             Column(title="Phase", align="left", share=1.0),
             Column(title="Group", align="left"),
-            *(Column(title=name, unit=unit) for name, _ in figures.starts(run)),
+            *(Column(title=name, unit=unit) for name, _ in chart_blocks.starts(run)),
         ),
         rows=rows,
         note="Time in the phase itself, without the phases inside it; together they are the first call. Of threads "
@@ -64,7 +64,7 @@ def _phase_table(run: Run) -> Table | None:
 def _before_the_first_call(run: Run) -> Iterator[tuple[str, str]]:
     """What each process paid before it compiled anything: imports, the device's context."""
     names: dict[str, dict[str, float]] = {}
-    for label, process in figures.starts(run):
+    for label, process in chart_blocks.starts(run):
         call = first_call(process)
         for use in process.first_uses if process and call else ():
             if call and use.at <= call.at - call.duration_s:
@@ -112,7 +112,7 @@ def _limit_text(limit: e.RecompileLimit) -> str:
 
 def cache_blocks(run: Run) -> Iterator[Block]:
     """The compile caches' ledger, cold and warm."""
-    found = [(label.lower(), process) for label, process in figures.starts(run) if process]
+    found = [(label.lower(), process) for label, process in chart_blocks.starts(run) if process]
     rows = [row for label, process in found for row in _cache_rows(label, process.cache, gained_s(run, process))]
     if not rows:
         return

@@ -12,9 +12,9 @@ from compilescope.domain.standing import tone
 from compilescope.domain.statistics import Interval
 from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
+from compilescope.report.chart_blocks import memory_block
 from compilescope.report.columns import OWN_CACHE
 from compilescope.report.configuration import anchor
-from compilescope.report.figures import memory_figure
 from compilescope.report.names import names
 
 _COMPILE = (
@@ -53,7 +53,7 @@ def comparison_tables(comparison: Comparison) -> list[Block]:
         return [Paragraph(text="No configuration was run.")]
     known = names(runs)
     rows = [_Row(name=known[run.id], found=result(run, comparison.noise_floor)) for run in runs]
-    memory = memory_figure(runs)
+    memory = memory_block(runs)
     return [
         Paragraph(
             text="Times are medians per call, back to back; eager is measured beside each configuration, in its phase "

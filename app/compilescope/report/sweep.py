@@ -9,7 +9,7 @@ from compilescope.domain.measures import ShapeMeasures, measure
 from compilescope.domain.run import Run
 from compilescope.report import numbers
 from compilescope.report.blocks import Block, Cell, Column, Paragraph, Table
-from compilescope.report.figures import sweep_figure
+from compilescope.report.chart_blocks import sweep_block
 
 
 def sweep_blocks(run: Run) -> Iterator[Block]:
@@ -52,7 +52,7 @@ def sweep_blocks(run: Run) -> Iterator[Block]:
         note="Medians per call, back to back. First call: that of the size, which compiles where its guards are new; "
         "recompiles: those that the size brought.",
     )
-    figure = sweep_figure(run)
+    figure = sweep_block(run)
     if figure:
         yield figure
 

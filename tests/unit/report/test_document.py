@@ -15,7 +15,7 @@ from compilescope.domain.config import SCOPES, Choices, Config
 from compilescope.domain.firstcall import first_call_parts
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement, Workload
-from compilescope.report import blocks, figures, method, numbers
+from compilescope.report import blocks, chart_blocks, method, numbers
 from compilescope.report.document import build_document
 from compilescope.report.kernels import kernel_blocks
 
@@ -46,7 +46,7 @@ def texts(section: blocks.Section) -> Iterator[str]:
                 yield from (cell.text for row in cells for cell in row)
             case blocks.Card():
                 yield from (block.title, block.text, block.code, *block.points)
-            case blocks.Figure(caption=caption):
+            case blocks.ChartBlock(caption=caption):
                 yield caption
 
 
@@ -63,14 +63,14 @@ def test_that_the_first_page_asks_and_answers(document: blocks.Document) -> None
 
     said = list(texts(first))
     (card,) = of_type(first.blocks, blocks.Card)
-    (figure,) = of_type(first.blocks, blocks.Figure)
+    (figure,) = of_type(first.blocks, blocks.ChartBlock)
 
     assert any("Which of 8 configurations" in text and "NVIDIA H200" in text for text in said)
     assert isinstance(card, blocks.Card)
     assert card.title == "Use reduce-overhead"
     assert card.code == 'model = torch.compile(model, mode="reduce-overhead")'
     assert any("first call of" in point for point in card.points)
-    assert isinstance(figure, blocks.Figure)
+    assert isinstance(figure, blocks.ChartBlock)
     assert isinstance(figure.chart, blocks.SpeedupChart)
     assert [bar.label for bar in figure.chart.bars if bar.is_chosen] == ["reduce-overhead"]
 
@@ -285,7 +285,7 @@ def test_that_a_report_has_no_break_even_of_what_is_not_faster(
 
 
 def is_cost(block: blocks.Block) -> bool:
-    return isinstance(block, blocks.Figure) and isinstance(block.chart, blocks.CostChart)
+    return isinstance(block, blocks.ChartBlock) and isinstance(block.chart, blocks.CostChart)
 
 
 def test_that_an_interval_that_came_out_wider_than_asked_is_told(make_run: Callable[..., Run]) -> None:
@@ -370,7 +370,7 @@ def test_that_a_fault_in_one_part_leaves_the_rest_of_the_report(monkeypatch: pyt
     def fail(*_: object) -> None:
         raise KeyError("a fault of ours")
 
-    monkeypatch.setattr(figures, "phase_figure", fail)
+    monkeypatch.setattr(chart_blocks, "phase_block", fail)
     monkeypatch.setattr(method, "not_checked", fail)
     found = comparison([Config()], samples=20)
 
@@ -408,7 +408,7 @@ def test_that_too_few_or_too_noisy_calls_are_not_told_as_no_difference(make_run:
     document = build_document(Comparison(id="x", created=0.0, runs=runs))
 
     assert [section(document, name).badge for name in ("noisy", "few")] == ["too noisy", "no speedup"]
-    (figure,) = of_type(document.sections[0].blocks, blocks.Figure)
+    (figure,) = of_type(document.sections[0].blocks, blocks.ChartBlock)
     assert [bar.note for bar in figure.chart.bars] == ["too noisy", "no speedup"]
 
 

@@ -12,9 +12,9 @@ from compilescope.report.blocks import (
     Block,
     Bullets,
     Card,
+    ChartBlock,
     Code,
     Facts,
-    Figure,
     Paragraph,
     Section,
     Table,
@@ -60,7 +60,7 @@ class Typesetter:
                 return table_pieces(block, self.fonts, self.width)
             case Card():
                 return [self._card(block)]
-            case Figure():
+            case ChartBlock():
                 return self._figure(block)
 
     def _heading(self, section: Section, number: str) -> Piece:
@@ -229,7 +229,7 @@ class Typesetter:
 
         return Piece(height=height, draw=draw, before=4.0)
 
-    def _figure(self, block: Figure) -> list[Piece]:
+    def _figure(self, block: ChartBlock) -> list[Piece]:
         chart = charts.chart_piece(block.chart, self.fonts, self.width)
         chart.before, chart.keep = 8.0, True
         caption = self._lines(block.caption, self.fonts.small, look.MUTED, 3.0)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 from compilescope.domain import units, words
 from compilescope.domain.firstcall import FIRST_USE, OUTSIDE
 from compilescope.report.blocks import PhaseBar
-from compilescope.report.figures import first_call_bars
+from compilescope.report.chart_blocks import first_call_bars
 from compilescope.ui.charts import groups
 from compilescope.ui.charts.chart import Chart
 from compilescope.ui.charts.charted import Charted

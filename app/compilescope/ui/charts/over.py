@@ -11,7 +11,7 @@ from compilescope.domain import units
 from compilescope.domain.breakeven import calls_text
 from compilescope.domain.measures import ShapeMeasures
 from compilescope.report.blocks import CostChart, CostLine
-from compilescope.report.figures import cost_chart
+from compilescope.report.chart_blocks import cost_chart
 from compilescope.ui.charts.chart import Chart
 from compilescope.ui.charts.charted import Charted
 from compilescope.ui.charts.legend import CIRCLE, TRIANGLE, Key

@@ -23,7 +23,7 @@ EAGER = "eager"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonRow:
+class TableRow:
     """`run` is None for eager, which has no figure of its own: it is measured anew beside each configuration.
 
     A row of eager has the workload that it ran. `scope`: what tells a row from others of the same name.
@@ -85,7 +85,7 @@ class ComparisonRow:
         return () if cold is None else (cold,)
 
 
-def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | None = None) -> list[ComparisonRow]:
+def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | None = None) -> list[TableRow]:
     """Eager first, in each phase and precision, then the runs in their order.
 
     `baseline`: the run that speedups refer to, unless it is eager. A run of another phase or precision has another
@@ -99,7 +99,7 @@ def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | Non
     for run in runs:
         own = base if chosen and run.workload == chosen.workload else None
         rows.append(
-            ComparisonRow(
+            TableRow(
                 run=run,
                 finding=findings.of(run),
                 scope=labelled("", run.workload, several),
@@ -112,9 +112,9 @@ def comparison_rows(runs: Sequence[Run], findings: Findings, baseline: str | Non
     return [*_eager_rows(rows), *rows]
 
 
-def _eager_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+def _eager_rows(rows: Sequence[TableRow]) -> list[TableRow]:
     """What each workload came to in eager."""
-    groups: list[list[ComparisonRow]] = []
+    groups: list[list[TableRow]] = []
     for row in rows:
         group = next((g for g in groups if g[0].run and row.run and g[0].run.workload == row.run.workload), None)
         if group is None:
@@ -124,7 +124,7 @@ def _eager_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     workloads = [group[0].run.workload for group in groups if group[0].run]
     varying = varying_parts(workloads)
     return [
-        ComparisonRow(
+        TableRow(
             run=None,
             finding=Finding(),
             workload=workload,
@@ -137,7 +137,7 @@ def _eager_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     ]
 
 
-def _standing(row: ComparisonRow) -> str:
+def _standing(row: TableRow) -> str:
     if row.run is None:
         return "baseline" if row.is_base else "eager"
     is_judged = not row.run.is_over or row.run.outcome != "finished" or row.run.is_trace or row.finding.verdict
@@ -145,7 +145,7 @@ def _standing(row: ComparisonRow) -> str:
     return f"baseline, {text}" if row.is_base else text
 
 
-def _why(row: ComparisonRow) -> str:
+def _why(row: TableRow) -> str:
     if row.run is None:
         return (
             "The model as it is. Measured anew beside each configuration, in turns with it; each speedup refers to "
@@ -158,7 +158,7 @@ def _why(row: ComparisonRow) -> str:
     return "\n".join([verdict.summary, *(f"• {reason}" for reason in verdict.reasons)])
 
 
-def _why_eager(row: ComparisonRow) -> str:
+def _why_eager(row: TableRow) -> str:
     return (
         _why(row)
         if row.run is None
@@ -166,13 +166,13 @@ def _why_eager(row: ComparisonRow) -> str:
     )
 
 
-def _speedup(row: ComparisonRow) -> str:
+def _speedup(row: TableRow) -> str:
     if row.is_base:
         return "1×" if row.summary or (row.run is None and row.eager) else words.UNKNOWN
     return SPEEDUP.shown(row.speedup)
 
 
-def _speedup_tone(row: ComparisonRow) -> str:
+def _speedup_tone(row: TableRow) -> str:
     if row.base is not None:
         found = row.speedup
         certain = found is not None and not row.is_base and not found.contains(1.0)
@@ -181,21 +181,21 @@ def _speedup_tone(row: ComparisonRow) -> str:
     return words.TONES[verdict.kind] if row.run and verdict and verdict.kind in ("faster", "slower") else ""
 
 
-def _column(figure: Figure, **other: Any) -> Column[ComparisonRow]:
+def _column(figure: Figure, **other: Any) -> Column[TableRow]:
     """A figure of a run; eager has none."""
 
-    def known(row: ComparisonRow) -> Any:
+    def known(row: TableRow) -> Any:
         return None if row.run is None else figure.of(row.result)
 
-    def value(row: ComparisonRow) -> Any:
+    def value(row: TableRow) -> Any:
         found = known(row)
         return None if found is None else figure.kind.key(found)
 
-    def tone(row: ComparisonRow) -> str:
+    def tone(row: TableRow) -> str:
         found = known(row)
         return figure.tone(found) if figure.tone and found is not None else ""
 
-    column: Column[ComparisonRow] = Column(
+    column: Column[TableRow] = Column(
         title=figure.head,
         value=value,
         text=lambda row: figure.kind.shown(known(row)),
@@ -206,7 +206,7 @@ def _column(figure: Figure, **other: Any) -> Column[ComparisonRow]:
     return replace(column, **other)
 
 
-_SPREAD: Column[ComparisonRow] = Column(
+_SPREAD: Column[TableRow] = Column(
     title="p05 – p95",
     value=lambda row: row.summary.p95 if row.summary else None,
     text=lambda row: units.duration_range((row.summary.p05, row.summary.p95) if row.summary else ()),
@@ -240,12 +240,12 @@ _OWN: dict[str, dict[str, Any]] = {
 }
 
 
-def _columns(place: Shown) -> list[Column[ComparisonRow]]:
+def _columns(place: Shown) -> list[Column[TableRow]]:
     return [_column(figure, **_OWN.get(figure.path, {})) for figure in shown_in(place)]
 
 
 _EAGER, _COMPILED, *_MORE, _VERDICT = _columns(Shown.TABLE)
-_NAME: Column[ComparisonRow] = Column(
+_NAME: Column[TableRow] = Column(
     title="Configuration", value=lambda row: row.label, text=lambda row: row.label, tip=_why
 )
 _OFFERED = _columns(Shown.OFFERED)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QWidget
 
 from compilescope.domain.matrix import workload_name
 from compilescope.ui.findings import Findings
-from compilescope.ui.models.comparison import COLUMNS, OFFERED, ComparisonRow, comparison_rows
+from compilescope.ui.models.comparison import COLUMNS, OFFERED, TableRow, comparison_rows
 from compilescope.ui.models.rows import RowsModel
 from compilescope.ui.panels.sortable import SortableTable
 from compilescope.ui.panels.table import HEADER_HEIGHT, ROW_HEIGHT
@@ -141,7 +141,7 @@ class ComparisonPanel(QWidget):
         if not self._timer.isActive():
             self._timer.start()
 
-    def _is_recommended(self, row: ComparisonRow) -> bool:
+    def _is_recommended(self, row: TableRow) -> bool:
         recommendation = self._findings.recommendation
         if recommendation is None or self._state.is_busy:
             return False
@@ -165,7 +165,7 @@ class ComparisonPanel(QWidget):
         self._baseline = run_id
         self.refresh()
 
-    def menu(self, row: ComparisonRow) -> QMenu:
+    def menu(self, row: TableRow) -> QMenu:
         """What can be done with a row."""
         menu = QMenu(self)
         run = row.run

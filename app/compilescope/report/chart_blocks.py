@@ -12,10 +12,10 @@ from compilescope.domain.measures import Measures, measure
 from compilescope.domain.run import COMPILED, EAGER, ProcessStory, Run
 from compilescope.domain.standing import verdict_word
 from compilescope.report.blocks import (
+    ChartBlock,
     CostChart,
     CostLine,
     DistributionChart,
-    Figure,
     MemoryChart,
     PhaseBar,
     PhaseChart,
@@ -33,7 +33,7 @@ GROUPS = (
 )
 
 
-def speedup_figure(runs: Sequence[Run], chosen: str | None, noise_floor: float) -> Figure | None:
+def speedup_block(runs: Sequence[Run], chosen: str | None, noise_floor: float) -> ChartBlock | None:
     """Every configuration's speedup; the fastest ones where there are too many for a page."""
     known = names(runs)
     bars = [_speedup_bar(run, known[run.id], run.id == chosen, noise_floor) for run in runs]
@@ -44,7 +44,7 @@ def speedup_figure(runs: Sequence[Run], chosen: str | None, noise_floor: float) 
         bars = sorted(bars, key=lambda bar: (not bar.is_chosen, -(bar.value or 0.0)))[:SPEEDUP_BARS]
         bars.sort(key=lambda bar: -(bar.value or 0.0))
         caption += f" The {SPEEDUP_BARS} fastest of {len(runs)} configurations; the table holds all."
-    return Figure(chart=SpeedupChart(bars=bars), caption=caption)
+    return ChartBlock(chart=SpeedupChart(bars=bars), caption=caption)
 
 
 def _speedup_bar(run: Run, label: str, is_chosen: bool, noise_floor: float) -> SpeedupBar:
@@ -68,7 +68,7 @@ def _speedup_note(run: Run, verdict: Verdict | None, shows: bool) -> str:
     return "" if shows and word in ("faster", "slower", "no difference") else word
 
 
-def distribution_figure(run: Run) -> Figure | None:
+def distribution_block(run: Run) -> ChartBlock | None:
     """How the timed blocks of both sides spread, both processes together."""
     eager, compiled = (_samples(run, side) for side in (EAGER, COMPILED))
     if len(eager) < 3 or len(compiled) < 3:
@@ -76,20 +76,20 @@ def distribution_figure(run: Run) -> Figure | None:
     measures = measure(run)
     clock = "CUDA events" if measures.clock == "cuda_event" else "the wall clock"
     timed = sum(1 for process in run.processes if process.samples(COMPILED).seconds)
-    means = "; the medians above are means of those of the two processes" if timed > 1 else ""
+    means = "; in the medians above each process weighs the same" if timed > 1 else ""
     caption = (
         f"Time per call, back to back, by {clock}: {units.count(len(eager))} blocks of eager and "
         f"{units.count(len(compiled))} of compiled calls, taken in turn. Over all blocks, the line marks the median, "
         f"the box the middle half, the whiskers the 5th and 95th percentile{means}."
     )
-    return Figure(chart=DistributionChart(eager=eager, compiled=compiled), caption=caption)
+    return ChartBlock(chart=DistributionChart(eager=eager, compiled=compiled), caption=caption)
 
 
 def _samples(run: Run, side: str) -> list[float]:
     return [value for process in run.processes for value in process.samples(side).seconds if value > 0]
 
 
-def phase_figure(run: Run) -> Figure | None:
+def phase_block(run: Run) -> ChartBlock | None:
     """Where the first calls went, cold above warm."""
     bars = first_call_bars(run)
     if not bars:
@@ -98,7 +98,7 @@ def phase_figure(run: Run) -> Figure | None:
         "First compiled call by compiler phase, each phase without those inside it; together they are the call. "
         f"“First use” is what the process would have paid for any model. {_starts_text(run)}"
     )
-    return Figure(chart=PhaseChart(bars=bars), caption=caption)
+    return ChartBlock(chart=PhaseChart(bars=bars), caption=caption)
 
 
 def starts(run: Run) -> tuple[tuple[str, ProcessStory | None], tuple[str, ProcessStory | None]]:
@@ -131,7 +131,7 @@ def _phase_bar(label: str, process: ProcessStory) -> PhaseBar | None:
     return PhaseBar(label=label, total_s=found.total_s, parts=parts)
 
 
-def cost_figure(run: Run, verdict: Verdict | None) -> Figure | None:
+def cost_block(run: Run, verdict: Verdict | None) -> ChartBlock | None:
     """When this configuration has paid for its first call; None where that is not shown."""
     chart = cost_chart(measure(run), verdict)
     if chart is None or verdict is None or verdict.cold_break_even is None:
@@ -140,7 +140,7 @@ def cost_figure(run: Run, verdict: Verdict | None) -> Figure | None:
         "Total time over calls. Where a line crosses eager’s, compiling has paid for its first call: "
         f"after about {calls_text(verdict.cold_break_even.calls)} calls with a cold cache."
     )
-    return Figure(chart=chart, caption=caption)
+    return ChartBlock(chart=chart, caption=caption)
 
 
 def cost_chart(found: Measures, verdict: Verdict | None) -> CostChart | None:
@@ -159,7 +159,7 @@ def cost_chart(found: Measures, verdict: Verdict | None) -> CostChart | None:
     return CostChart(lines=lines, calls=2 * even.calls)
 
 
-def sweep_figure(run: Run) -> Figure | None:
+def sweep_block(run: Run) -> ChartBlock | None:
     """Both sides over the sizes of a shape sweep; None where one set of sizes was timed."""
     shapes = measure(run).shapes
     if not any(shape.eager and shape.compiled for shape in shapes):
@@ -169,10 +169,10 @@ def sweep_figure(run: Run) -> Figure | None:
         eager=[shape.eager.median if shape.eager else None for shape in shapes],
         compiled=[shape.compiled.median if shape.compiled else None for shape in shapes],
     )
-    return Figure(chart=chart, caption="Median time per call at each size, in the order in which they were timed.")
+    return ChartBlock(chart=chart, caption="Median time per call at each size, in the order in which they were timed.")
 
 
-def memory_figure(runs: Sequence[Run]) -> Figure | None:
+def memory_block(runs: Sequence[Run]) -> ChartBlock | None:
     """Peaks of both sides by configuration; None where none was measured."""
     known = names(runs)
     measured = [(known[run.id], measure(run)) for run in runs]
@@ -183,4 +183,4 @@ def memory_figure(runs: Sequence[Run]) -> Figure | None:
     caption = "Peak of the device's memory in steady calls, each side measured alone."
     if len(rows) > SPEEDUP_BARS:
         caption += f" The first {SPEEDUP_BARS} of {len(rows)} configurations; the table holds all."
-    return Figure(chart=MemoryChart(rows=rows[:SPEEDUP_BARS]), caption=caption)
+    return ChartBlock(chart=MemoryChart(rows=rows[:SPEEDUP_BARS]), caption=caption)
