@@ -17,14 +17,13 @@ from fakes.played import played
 
 from compilescope.domain.comparison import Comparison, recommend
 from compilescope.domain.difference import difference
-from compilescope.domain.figures import FIGURES, Figure, Shown, figure, result, shown_in
+from compilescope.domain.figures import FIGURES, Figure, Shown, at, figure, result, shown_in
 from compilescope.domain.measures import measure
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.verdict import judge_with_fault
 from compilescope.domain.words import UNKNOWN
 from compilescope.report import blocks
-from compilescope.report.columns import at
 from compilescope.report.document import build_document
 from compilescope.report.markdown import escape, markdown
 from compilescope.report.pdf import write_pdf

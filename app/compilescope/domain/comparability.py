@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import PurePath
 
 from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
+from compilescope.domain.words import file_name
 
 
 def cautions(before: Run, after: Run, *, sources: tuple[str | None, str | None] = (None, None)) -> Iterator[str]:
     """What was measured differently besides the options of torch.compile."""
     old, new = before.workload, after.workload
-    names = PurePath(old.script).name, PurePath(new.script).name
+    names = file_name(old.script), file_name(new.script)
     if names[0] != names[1]:
         yield f"Different scripts: {names[0]} and {names[1]}."
     elif None not in sources and sources[0] != sources[1]:

@@ -136,21 +136,18 @@ def _phases(process: ProcessStory | None) -> dict[str, float]:
     return self_times(process.phases, process.last_at) if process else {}
 
 
-def _breaks(run: Run) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _breaks(run: Run) -> Mapping[str, int]:
+    found = Counter[str]()
     for row in run.story.graph_breaks.values() if run.story else ():
-        name = f"{words.place(row.event.file, row.event.line)}  {row.event.reason or row.event.kind}"
-        found[name] = found.get(name, 0) + row.count
+        found[f"{words.place(row.event.file, row.event.line)}  {row.event.reason or row.event.kind}"] += row.count
     return found
 
 
-def _recompiles(run: Run) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _recompiles(run: Run) -> Mapping[str, int]:
+    found = Counter[str]()
     for row in run.story.recompiles.values() if run.story else ():
-        event = row.event
-        cause = event.source or event.guard or event.reason or "an unknown guard"
-        name = f"{event.function or 'a function'}  {cause}"
-        found[name] = found.get(name, 0) + row.count
+        cause = row.event.source or row.event.guard or row.event.reason or "an unknown guard"
+        found[f"{row.event.function or 'a function'}  {cause}"] += row.count
     return found
 
 
@@ -187,14 +184,10 @@ def _caches(before: Run, after: Run) -> Iterator[Row]:
 
 def _lookups(run: Run, start: str) -> dict[str, str]:
     process = run.cold if start == "cold" else run.warm
-    counts: dict[str, dict[str, int]] = {}
-    for row in process.cache if process else ():
-        states = counts.setdefault(row.cache, {})
-        states[row.state] = states.get(row.state, 0) + 1
-    return {
-        cache: ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
-        for cache, states in counts.items()
-    }
+    told: dict[str, list[str]] = {}
+    for (cache, state), number in sorted(process.lookups.items(), key=lambda item: item[0][1]) if process else ():
+        told.setdefault(cache, []).append(f"{number} {state}")
+    return {cache: ", ".join(states) for cache, states in told.items()}
 
 
 def _keys(run: Run) -> set[str]:
@@ -207,14 +200,14 @@ def _kernels(before: Run, after: Run) -> Iterator[Row]:
         yield Row(section="Kernels", name=name, before=_times(old.get(name, 0)), after=_times(new.get(name, 0)))
 
 
-def _kernel_counts(run: Run) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _kernel_counts(run: Run) -> Mapping[str, int]:
+    found = Counter[str]()
     for row in run.story.kernels if run.story else ():
-        found[row.name] = found.get(row.name, 0) + (row.launches or 1)
+        found[row.name] += row.launches or 1
     return found
 
 
-def _skips(run: Run) -> dict[str, int]:
+def _skips(run: Run) -> Mapping[str, int]:
     return Counter(row.reason or "no reason given" for row in (run.story.skipped_cudagraphs if run.story else ()))
 
 

@@ -21,7 +21,6 @@ class Shown(Flag):
     """Where a figure is shown, beside the JSON, which has all of them. OFFERED: in the window's table once its column
     is chosen. LINE: in the terminal's table. FACTS: among what the PDF says of a configuration."""
 
-    NOWHERE = 0
     TABLE = auto()
     OFFERED = auto()
     LINE = auto()
@@ -77,13 +76,20 @@ class Figure:
 
     def read(self, run: Mapping[str, Any]) -> Any:
         """The value in a run's JSON; None where it is not known, or not there."""
-        found: Any = run
-        for key in self.path.split("."):
-            found = found.get(key) if isinstance(found, Mapping) else None
+        found = at(run, self.path)
         return None if found is None else self.kind.from_json(found)
 
     def text_in(self, run: Mapping[str, Any]) -> str:
         return self.kind.shown(self.read(run))
+
+
+def at(value: Any, path: str) -> Any:
+    """The value at a dotted path; None where any part of the way is missing."""
+    for key in path.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
 
 
 def result(run: Run, noise_floor: float = NOISE_FLOOR) -> Result:
@@ -110,10 +116,6 @@ def _break_even(start: str, name: str, *, is_bound: bool = False) -> Callable[[R
 
 def _first_call(found: Result, *, with_own_cache: bool) -> float | None:
     return found.measures.cold_first_call_s if found.run.uses_own_cache == with_own_cache else None
-
-
-def _of_story(name: str) -> Callable[[Result], Any]:
-    return lambda found: getattr(found.run.story, name) if found.run.story else None
 
 
 CSV, OFFERED, DIFFERENCE = Shown.CSV, Shown.OFFERED, Shown.DIFFERENCE
@@ -219,7 +221,8 @@ _COMPILER = (
     # a count of zero may be a backend that tells of none
     Figure("compile.kernels", "Kernels", kinds.COUNT, lambda found: len(found.run.story.kernels) or None
            if found.run.story else None, MORE | DIFFERENCE, explains="Kernels in the generated code."),
-    Figure("compile.entries_per_call", "Entries per call", kinds.COUNTS, _of_story("entries_per_call"),
+    Figure("compile.entries_per_call", "Entries per call", kinds.COUNTS, lambda found: found.run.story and
+           found.run.story.entries_per_call,
            explains="How often a call of the compiled model enters compiled code, counted in calls that nobody timed; "
            "0 where it ran eager all the same."),
     Figure("cudagraphs.captured", "CUDA graphs recorded", kinds.FLAG, lambda found: cudagraphs.captured(found.run)),

@@ -6,10 +6,10 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 from typing import Any
 
 from compilescope.domain.config import Config
+from compilescope.domain.words import file_name
 
 Row = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ def _key(run: Row, comparison: Row) -> str:
     workload = run.get("workload") or comparison.get("workload") or {}
     plain = {
         "config": config.to_json() | {"mode": config.mode or "default"},
-        "script": PurePath(str(workload.get("script") or "")).name,
+        "script": file_name(str(workload.get("script") or "")),
         **{key: workload.get(key) for key in ("entry", "phase", "precision", "train_mode", "grad_mode", "threads")},
         "inputs": [[row.get("shape"), row.get("dtype")] for row in workload.get("inputs") or []],
     }

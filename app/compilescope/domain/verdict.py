@@ -204,7 +204,7 @@ def _failure_reasons(run: Run) -> tuple[str, ...]:
     error = run.error
     reasons = []
     if error is not None:
-        where = f" ({words.place(error.file, error.line)})" if error.file and error.line else ""
+        where = words.where(error.file, error.line)
         reasons.append(f"It ended {_when(run, when_failed(error))}".rstrip() + f"{where}: {_first_line(error.message)}")
         if error.hint:
             reasons.append(error.hint)

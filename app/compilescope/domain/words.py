@@ -102,6 +102,11 @@ def place(file: str | None, line: int | None = None, otherwise: str = NOWHERE) -
     return f"{file_name(file)}:{line}" if line else file_name(file)
 
 
+def where(file: str | None, line: int | None) -> str:
+    """Behind a sentence: " (net.py:9)", or nothing."""
+    return f" ({place(file, line)})" if file and line else ""
+
+
 def full_place(file: str | None, line: int | None = None) -> str:
     """The same with the whole path, for a tooltip; empty where it is not known."""
     return f"{file}:{line}" if file and line else file or ""

@@ -6,20 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from compilescope.domain.figures import at
+
 JsonRun = Mapping[str, Any]
 # of a workload, what rows of one comparison may differ in
 SCOPE = ("phase", "precision", "device")
 
 OWN_CACHE = "First calls began with your own compiler cache, whatever it held: they are no cold ones."
-
-
-def at(value: Any, path: str) -> Any:
-    """The value at a dotted path; None where any part of the way is missing."""
-    for key in path.split("."):
-        if not isinstance(value, Mapping):
-            return None
-        value = value.get(key)
-    return value
 
 
 def of_script(rows: Sequence[Mapping[str, Any]] | None) -> list[Mapping[str, Any]]:

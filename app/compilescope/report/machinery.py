@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from compilescope.domain import events as e
@@ -157,17 +158,14 @@ def cudagraph_blocks(run: Run) -> Iterator[Block]:
     if not rows:
         return
     recorded = run.story.recorded_cudagraphs if run.story else 0
-    skips: dict[tuple[str, str], int] = {}
-    for row in rows:
-        if row.state != "recorded":
-            key = (row.reason or "no reason given", words.place(row.file, row.line, ""))
-            skips[key] = skips.get(key, 0) + 1
+    others = [row for row in rows if row.state != "recorded"]
+    skips = Counter((row.reason or "no reason given", words.where(row.file, row.line)) for row in others)
     yield Paragraph(text="CUDA graphs", style="label")
-    yield Facts(rows=[("Recorded", units.count(recorded)), ("Skipped or warned of", units.count(sum(skips.values())))])
+    yield Facts(rows=[("Recorded", units.count(recorded)), ("Skipped or warned of", units.count(len(others)))])
     if skips:
         yield Bullets(
             items=[
-                f"{shortened(reason)}{f' ({where})' if where else ''}{f', {count} times' if count > 1 else ''}"
+                f"{shortened(reason)}{where}{f', {count} times' if count > 1 else ''}"
                 for (reason, where), count in skips.items()
             ]
         )

@@ -7,8 +7,8 @@ from typing import Any
 
 from compilescope.domain import units, words
 from compilescope.domain.baseline import baseline_sentences
-from compilescope.domain.figures import Shown, shown_in
-from compilescope.report.columns import at, cache_note, label, of_script, subject, told_apart
+from compilescope.domain.figures import Shown, at, shown_in
+from compilescope.report.columns import cache_note, label, of_script, subject, told_apart
 
 _ENVIRONMENT = (
     ("torch", "torch"),

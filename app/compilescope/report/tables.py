@@ -16,10 +16,9 @@ from typing import Any
 from compilescope.domain import units, words
 from compilescope.domain.baseline import baseline_sentences
 from compilescope.domain.errors import AppError
-from compilescope.domain.figures import Shown, figure, shown_in
+from compilescope.domain.figures import Shown, at, figure, shown_in
 from compilescope.domain.verdict import stored_kind
 from compilescope.report.columns import (
-    at,
     cache_note,
     has_several_workloads,
     label,
@@ -84,7 +83,8 @@ def text_table(comparison: Mapping[str, Any], width: int = WIDTH) -> str:
     for run in runs:
         kind = at(run, "verdict.kind")
         if kind in ("failed", "incorrect", "not_compiled"):
-            lines += ["", *_wrapped(f"{label(run)}: {at(run, 'verdict.summary')}{_place(run)}", width)]
+            where = words.where(at(run, "error.file"), at(run, "error.line"))
+            lines += ["", *_wrapped(f"{label(run)}: {at(run, 'verdict.summary')}{where}", width)]
             hint = at(run, "error.hint")
             lines += _wrapped(f"  {hint}", width) if hint else []
     told = [row for run in runs for row in run.get("warnings") or ()]
@@ -112,12 +112,6 @@ def _heading(comparison: Mapping[str, Any], width: int) -> list[str]:
         lines += _wrapped("Each row stands beside eager of its own phase and precision.", width)
     lines += _wrapped(cache_note(comparison), width)
     return [*lines, ""]
-
-
-def _place(run: Mapping[str, Any]) -> str:
-    """Where in the script an error arose, behind the sentence that tells it."""
-    file, line = at(run, "error.file"), at(run, "error.line")
-    return f" ({words.place(file, line)})" if file and line else ""
 
 
 def _table(runs: Sequence[Mapping[str, Any]], width: int) -> list[str]:

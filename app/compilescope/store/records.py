@@ -176,19 +176,18 @@ def folded(request: StoredRequest, label: str, lines: Sequence[str], folder: Pat
 def summary_of(run: Run, noise_floor: float | None = None) -> dict[str, Any]:
     """The figures of a finished run that the list shows, as columns; judged by the comparison's noise floor."""
     # imported here: the statistics are not needed to open and list
-    from compilescope.domain.results import run_json
+    from compilescope.domain.figures import result
 
-    result = run_json(run) if noise_floor is None else run_json(run, noise_floor=noise_floor)
-    timing = result.get("timing") or {}
-    speedup = timing.get("speedup") or {}
+    found = result(run) if noise_floor is None else result(run, noise_floor)
+    eager, compiled, speedup = found.measures.eager, found.measures.compiled, found.measures.speedup
     return {
         "outcome": run.outcome,
-        "eager_s": _seconds(timing.get("eager_ms")),
-        "compiled_s": _seconds(timing.get("compiled_ms")),
-        "speedup": speedup.get("value"),
-        "speedup_low": speedup.get("low"),
-        "speedup_high": speedup.get("high"),
-        "verdict": (result.get("verdict") or {}).get("kind"),
+        "eager_s": eager.median if eager else None,
+        "compiled_s": compiled.median if compiled else None,
+        "speedup": speedup.value if speedup else None,
+        "speedup_low": speedup.low if speedup else None,
+        "speedup_high": speedup.high if speedup else None,
+        "verdict": found.verdict.kind if found.verdict else None,
         **machine_of(run),
     }
 
@@ -206,8 +205,3 @@ def _device(environment: e.Environment | None) -> str | None:
     if environment is None:
         return None
     return environment.cpu or environment.device if environment.device in (None, "cpu") else environment.device
-
-
-def _seconds(summary: Mapping[str, float] | None) -> float | None:
-    median = summary.get("median") if summary else None
-    return None if median is None else median / 1e3

@@ -181,7 +181,7 @@ def _all_failed(failed: Sequence[Run]) -> Answer:
 
 def fault(error: RunError) -> str:
     """Whose fault an error is, where the stage tells."""
-    where = f" ({words.place(error.file, error.line)})" if error.file and error.line else ""
+    where = words.where(error.file, error.line)
     if error.stage == "eager":
         return f"The model fails in eager too{where}, without torch.compile."
     if error.stage == "load":

@@ -15,9 +15,9 @@ from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
 from compilescope.domain.errors import AppError
+from compilescope.domain.figures import at
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
-from compilescope.report.columns import at
 from compilescope.report.markdown import markdown
 from compilescope.report.tables import csv_text, text_table, write_csv, write_json, write_markdown
 

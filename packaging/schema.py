@@ -1,13 +1,12 @@
 """The published JSON schema of a comparison: what it says of figures comes from their table.
 
-After a change of the table: python -m compilescope.domain.schema resources/schema/comparison.schema.json
+After a change of the table: PYTHONPATH=app python packaging/schema.py
 """
 
 from __future__ import annotations
 
 import copy
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,5 +40,5 @@ def text(schema: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    path = Path(sys.argv[1])
+    path = Path(__file__).parents[1] / "resources" / "schema" / "comparison.schema.json"
     path.write_text(text(with_figures(json.loads(path.read_text("utf-8")))), "utf-8")
