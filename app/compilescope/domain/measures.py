@@ -131,6 +131,11 @@ class Measures:
         return _share(self.compiled_gpu_busy_s, self.profiled(COMPILED))
 
     @property
+    def first_call_in_eager_calls(self) -> float | None:
+        """How many eager calls the first process's first compiled call takes the time of."""
+        return self.cold_first_call_s / self.eager.median if self.cold_first_call_s and self.eager else None
+
+    @property
     def launch_bound(self) -> bool | None:
         """Whether the compiled side leaves the GPU waiting for Python; None where that is not known."""
         busy_s, whole = self.compiled_gpu_busy_s, self.profiled(COMPILED)

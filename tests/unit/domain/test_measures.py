@@ -86,6 +86,11 @@ def test_that_first_calls_and_break_even_are_those_of_their_process(make_run: Ru
     assert judged.cold_break_even.calls_low < judged.cold_break_even.calls < judged.cold_break_even.calls_high
 
 
+def test_that_a_first_call_is_told_in_eager_calls_where_both_were_timed(make_run: RunMaker):
+    assert measure(make_run(eager_s=4e-3)).first_call_in_eager_calls == pytest.approx(2000, rel=0.01)
+    assert measure(make_run(blocks=0)).first_call_in_eager_calls is None
+
+
 def test_that_a_training_step_counts_as_the_first_call(make_run: RunMaker):
     step = e.FirstCall(side="compiled", direction="step", duration_s=12.0)
 
