@@ -21,7 +21,7 @@ from compilescope.worker.compiling import compiled_side
 from compilescope.worker.effects import Before, align
 from compilescope.worker.ensemble import SEEDS, Jumps, Stochastic, jumps, moved, moved_inputs
 from compilescope.worker.environment import attempt
-from compilescope.worker.numerics import as_real
+from compilescope.worker.norms import as_real
 from compilescope.worker.reference import SINGLE, NoReferenceError
 from compilescope.worker.steps import Recipe, Side
 from compilescope.worker.updates import with_gradients

@@ -9,12 +9,12 @@ import torch
 
 from compilescope.domain.config import Config
 from compilescope.domain.events import Numerics
-from compilescope.worker.accuracy import OWN_SPREADS, Accuracy, apart, within
+from compilescope.worker.accuracy import OWN_SPREADS, Accuracy
 from compilescope.worker.allowance import TABLE, allowance
-from compilescope.worker.check import COMMON_SCALE, Call, Checker, Finding, Outcome, compared, gap_of
+from compilescope.worker.check import Call, Checker, Finding, Outcome, compared
 from compilescope.worker.ensemble import SEEDS
 from compilescope.worker.environment import attempt
-from compilescope.worker.numerics import Difference, compare
+from compilescope.worker.numerics import Difference
 from compilescope.worker.reference import DOUBLE, SINGLE
 from compilescope.worker.rerun import Pause, Rerun, Trial
 from compilescope.worker.steps import Side
@@ -82,9 +82,9 @@ class Judge:
     ) -> Numerics:
         difference = finding.difference
         one = trial.eagers[0]
-        if (told := self._of_eager_alone(subject, finding, trial, call)) is not None:
-            return told
         again = compared(subject, one, trial.compiled, call)
+        if (told := self._of_eager_alone(subject, finding, trial, call, again)) is not None:
+            return told
         if subject == "gradients" and trial.overflows:
             detail = "Eager's gradients overflow fp16 at this loss scale, so that the step is skipped."
             return self._told(subject, "not_checked", difference, detail)
@@ -104,30 +104,29 @@ class Judge:
             verdict = self._of_rounding(subject, again, trial, call, may_compile=may_compile)
         return dataclasses.replace(verdict, detail=f"{verdict.detail} This is {_ONE_STREAM}") if draws else verdict
 
-    def _of_eager_alone(self, subject: str, finding: Finding, trial: Trial, call: Call) -> Numerics | None:
+    def _of_eager_alone(
+        self, subject: str, finding: Finding, trial: Trial, call: Call, again: Difference
+    ) -> Numerics | None:
         """A verdict where eager cannot be called twice with one result."""
         one, two = trial.eagers
         spread, difference = compared(subject, one, two, call), finding.difference
-        if not spread.close and self._is_more_than_rounding(subject, spread, one, two):
-            share = OWN_SPREADS * gap_of(subject, one, two).rms
-            own = gap_of(subject, one, trial.compiled).rms
+        if self._is_more_than_rounding(spread):
             same_kind = spread.is_rounding == difference.is_rounding and spread.is_fault == difference.is_fault
-            if same_kind and own <= share and difference.flipped <= OWN_SPREADS * max(spread.flipped, 0.0):
+            is_as_far = again.gap.rms <= OWN_SPREADS * spread.gap.rms
+            if same_kind and is_as_far and difference.flipped <= OWN_SPREADS * spread.flipped:
                 extent = f" by up to {spread.max_abs_error:.3g}" if spread.max_abs_error else ""
                 detail = f"Eager differs from itself{extent}, so the two cannot be told apart."
                 return self._told(subject, "nondeterministic", difference, detail)
         if call.eager is not None and subject != "update":
-            first = call.eager.copied(trial.device)
-            before = compared(subject, first, one, call)
-            strays = not before.close and self._is_more_than_rounding(subject, before, first, one)
-            if strays and (
-                spread.close or gap_of(subject, first, one).rms > OWN_SPREADS * gap_of(subject, one, two).rms
-            ):
+            before = compared(subject, call.eager.copied(trial.device), one, call)
+            strays = spread.close or before.gap.rms > OWN_SPREADS * spread.gap.rms
+            if strays and self._is_more_than_rounding(before):
                 return self._told(subject, "not_checked", difference, f"{_sentence(difference)} {_REMEMBERS}")
         return None
 
-    def _is_more_than_rounding(self, subject: str, difference: Difference, one: Outcome, two: Outcome) -> bool:
-        return not difference.is_rounding or gap_of(subject, one, two).rms > self._limits.share
+    def _is_more_than_rounding(self, difference: Difference) -> bool:
+        is_small = difference.is_rounding and difference.gap.rms <= self._limits.share
+        return not difference.close and not is_small
 
     def _of_update(self, again: Difference, trial: Trial, call: Call) -> Numerics:
         """By eager's optimizer, given the compiled model's gradients."""
@@ -180,7 +179,7 @@ class Judge:
         if found is None:
             found = trial.beside_eager(subject, self._limits, rows, actual)
             if found is not None and not found.passes:
-                return *self._by_precision(subject, trial, actual, sentence), found
+                return *self._by_precision(difference, trial), found
             if not far:
                 detail += "Rounding takes eager's own results as far."
             detail = f"{detail} {self._no_wider_type(trial)}"
@@ -202,26 +201,25 @@ class Judge:
         why = trial.why_not_exact or "its results have another type in it"
         return f"There is no reference in double precision: {why}."
 
-    def _by_precision(self, subject: str, trial: Trial, actual: Outcome | None, sentence: str) -> tuple[str, str]:
+    def _by_precision(self, difference: Difference, trial: Trial) -> tuple[str, str]:
         """Farther than rounding took eager: only what the precision in force cannot explain at all is a difference."""
-        gap, name = gap_of(subject, trial.eagers[0], actual or trial.compiled), self._limits.name
-        share = f"{sentence} That is {gap.rms:.2g} of the values"
-        if within(gap, self._limits):
-            return "not_checked", f"{share}, which {name} may explain. {self._no_wider_type(trial)}"
-        return "differ", f"{share}, more than {name} explains. {self._no_wider_type(trial)}"
+        share = f"{_sentence(difference)} That is {difference.gap.rms:.2g} of the values"
+        if self._limits.explains(difference.gap):
+            return "not_checked", f"{share}, which {self._limits.name} may explain. {self._no_wider_type(trial)}"
+        return "differ", f"{share}, more than {self._limits.name} explains. {self._no_wider_type(trial)}"
 
     def _agrees_in_wider_type(self, subject: str, call: Call) -> bool:
         types, precision = (SINGLE, "fp32") if self._limits.is_half else (DOUBLE, "fp64")
-        one, two = (outcome.part(subject) for outcome in self._rerun.in_wider_type(call, types))
-        difference = compare(one, two, subject)
-        common = subject in COMMON_SCALE
-        return difference.close or (difference.is_rounding and within(apart(one, two, common=common), TABLE[precision]))
+        difference = compared(subject, *self._rerun.in_wider_type(call, types), call)
+        return difference.close or (difference.is_rounding and TABLE[precision].explains(difference.gap))
 
     def _without_trial(self, subject: str, finding: Finding, why: str) -> Numerics:
         difference = finding.difference
-        if difference.is_fault or (difference.is_rounding and not within(finding.gap, self._limits)):
-            return self._told(subject, "differ", difference, f"{_sentence(difference)} {why}")
-        return self._told(subject, "not_checked", difference, f"{_sentence(difference)} {why}")
+        may_be_rounding = not difference.is_fault and (
+            not difference.is_rounding or self._limits.explains(difference.gap)
+        )
+        verdict = "not_checked" if may_be_rounding else "differ"
+        return self._told(subject, verdict, difference, f"{_sentence(difference)} {why}")
 
     def _by_stage(self, subject: str, call: Call, trial: Trial) -> Iterator[Numerics]:
         """The same call on backends that leave out a part of the compiler: the first that differs has the fault."""
