@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from compilescope.domain.events import Memory, Warning
+from compilescope.worker.changes import Change
 from compilescope.worker.check import SLOW_CALL_S
 from compilescope.worker.entries import seed_all
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.memory import Watch
-from compilescope.worker.state import Change, State, Undo, all_but_parameters
+from compilescope.worker.state import State, Undo, all_but_parameters
 from compilescope.worker.steps import Side
 
 _RUNNING_STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
