@@ -20,7 +20,8 @@ class Accuracy:
     """Root mean square errors of one part against the reference.
 
     `excess`: error over what is allowed, at most 1 is right; it looks at the whole and at the worst element.
-    `eager_share`: eager's error as a share of the values.
+    `eager_share`: eager's error as a share of the values. `is_of_eager`: whether the reference is eager itself, for
+    want of a wider type.
     """
 
     path: str
@@ -28,6 +29,7 @@ class Accuracy:
     compiled: float
     excess: float
     eager_share: float = 0.0
+    is_of_eager: bool = False
 
     @property
     def passes(self) -> bool:
@@ -35,7 +37,7 @@ class Accuracy:
 
     @property
     def ratio(self) -> float | None:
-        return self.compiled / self.eager if self.eager > 0 else None
+        return self.compiled / self.eager if self.eager > 0 and not self.is_of_eager else None
 
 
 def accuracy(

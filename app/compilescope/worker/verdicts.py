@@ -16,8 +16,9 @@ from compilescope.worker.ensemble import SEEDS
 from compilescope.worker.environment import attempt
 from compilescope.worker.numerics import Difference
 from compilescope.worker.reference import DOUBLE, SINGLE
-from compilescope.worker.rerun import Pause, Rerun, Trial
+from compilescope.worker.rerun import Pause, Rerun
 from compilescope.worker.steps import Side
+from compilescope.worker.trial import Trial
 from compilescope.worker.updates import compare_updates
 
 # each leaves out a later part of the compiler
@@ -143,11 +144,11 @@ class Judge:
 
     def _of_rounding(self, subject: str, again: Difference, trial: Trial, call: Call, *, may_compile: bool) -> Numerics:
         """By what rounding does to eager, and by a wider type."""
-        verdict, detail, accuracy = self._weighed(subject, again, trial)
+        verdict, detail, accuracy = self._weighed(subject, again, trial, trial.compiled)
         # a jump that rounding makes in one call of ten is not in the first few
         if verdict in ("unsettled", "differ") and len(trial.members) == SEEDS:
             self._rerun.more(trial, call, self._limits)
-            verdict, detail, accuracy = self._weighed(subject, again, trial)
+            verdict, detail, accuracy = self._weighed(subject, again, trial, trial.compiled)
         if verdict in ("unsettled", "likely") and may_compile:
             agrees = attempt(lambda: self._agrees_in_wider_type(subject, call), None)
             if agrees is not None:
@@ -157,45 +158,36 @@ class Judge:
         if verdict == "unsettled":
             detail += " In some of these rows rounding did not do it to eager, so that it may be a fault."
         verdict = {"unsettled": "not_checked", "likely": "match"}.get(verdict, verdict)
-        ratio = accuracy.ratio if accuracy is not None and trial.exact is not None else None
-        return self._told(subject, verdict, again, detail, ratio)
+        return self._told(subject, verdict, again, detail, accuracy.ratio if accuracy is not None else None)
 
     def _weighed(
-        self, subject: str, difference: Difference, trial: Trial, actual: Outcome | None = None
+        self, subject: str, difference: Difference, trial: Trial, outcome: Outcome
     ) -> tuple[str, str, Accuracy | None]:
         """match, differ, not_checked; unsettled: some rows jumped that do not in eager, but not many; likely: a match
         in which an error of the rows that jump in eager would not show."""
         sentence = _sentence(difference)
-        jumped = trial.jumps(subject, self._limits, actual)
-        rows = {jump.path: jump.steady for jump in jumped}
-        found = trial.judged(subject, self._limits, rows, actual)
+        jumped = trial.jumps(subject, outcome, self._limits)
+        found = trial.judged(subject, outcome, self._limits, {jump.path: jump.steady for jump in jumped})
         far = sorted((jump for jump in jumped if jump.compiled), key=lambda jump: -jump.compiled)
         if wrong := next((jump for jump in far if jump.is_wrong), None):
             return "differ", f"{sentence} {wrong.fault}", found
         verdict = "likely" if self._limits.is_half and any(jump.own for jump in jumped) else "match"
         if any(jump.new for jump in far) or (difference.flipped and not far):
             verdict = "unsettled"
-        detail = " ".join([sentence, *(jump.words for jump in far[:1]), self._in_words(found, trial)])
-        if found is None:
-            found = trial.beside_eager(subject, self._limits, rows, actual)
+        detail = " ".join([sentence, *(jump.words for jump in far[:1])])
+        if found is None or found.is_of_eager:
             if found is not None and not found.passes:
                 return *self._by_precision(difference, trial), found
             if not far:
-                detail += "Rounding takes eager's own results as far."
-            detail = f"{detail} {self._no_wider_type(trial)}"
-        elif found.eager_share > self._limits.stray:
+                detail += " Rounding takes eager's own results as far."
+            return verdict, f"{detail} {self._no_wider_type(trial)}", found
+        nearer = "nearer to" if found.compiled < found.eager else "further from"
+        detail += f" Against {trial.exact_type} the errors are {found.eager:.3g} (eager)"
+        detail += f" and {found.compiled:.3g} (compiled, {nearer} the truth)."
+        if found.eager_share > self._limits.stray:
             detail += f" Eager's own error is {found.eager_share:.2g} of the values, too much to judge by."
             return "not_checked", detail, found
-        elif not found.passes:
-            return "differ", detail, found
-        return verdict, detail, found
-
-    def _in_words(self, found: Accuracy | None, trial: Trial) -> str:
-        if found is None:
-            return ""
-        nearer = "nearer to" if found.compiled < found.eager else "further from"
-        against = f"Against {trial.exact_type} the errors are {found.eager:.3g} (eager)"
-        return f"{against} and {found.compiled:.3g} (compiled, {nearer} the truth)."
+        return verdict if found.passes else "differ", detail, found
 
     def _no_wider_type(self, trial: Trial) -> str:
         why = trial.why_not_exact or "its results have another type in it"
