@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from compilescope.domain.events import Warning
 from compilescope.domain.statistics import Interval, Pairs, quick_interval
 from compilescope.worker.clocks import Clock, clock_for
 from compilescope.worker.entries import random_streams, seed_all, set_random_streams
@@ -56,6 +57,23 @@ class Proof:
     high: float | None = None
     outputs_equal: bool | None = None
     detail: str = ""
+
+
+def not_comparable(proof: Proof) -> Warning:
+    return Warning(
+        code="not_comparable",
+        message=f"The two models are not alike before anything is compiled: {proof.detail} So no speedup is told.",
+        hint="What the script keeps outside of its model, or does only the first time, may differ.",
+    )
+
+
+def rebuilt(proof: Proof) -> Warning:
+    return Warning(
+        code="pair_rebuilt",
+        message=f"The first two models were not alike before anything was compiled: {proof.detail} "
+        "What is timed are two that were built another way.",
+        hint="",
+    )
 
 
 def plain_sides(pair: Pair, recipe: Recipe) -> tuple[Side, Side]:
