@@ -48,6 +48,11 @@ def test_that_a_fault_is_named(expected: object, actual: object, word: str) -> N
     assert not found.is_rounding
 
 
+@pytest.mark.parametrize("actual", [(torch.ones(4),), (torch.ones(3).double(),), [torch.ones(3)], (None,)])
+def test_that_results_of_another_form_are_farther_apart_than_any_spread(actual: object) -> None:
+    assert compare((torch.ones(3),), actual, "outputs").gap.rms == float("inf")
+
+
 def test_that_nan_and_infinity_at_the_same_places_are_equal() -> None:
     value = torch.tensor([1.0, float("nan"), float("inf")])
 
