@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from compilescope.worker.accuracy import accuracy, apart, within
+from compilescope.worker.accuracy import accuracy
 from compilescope.worker.allowance import Allowance, allowance
+from compilescope.worker.numerics import compare
 from compilescope.worker.steps import Recipe, mean_square
 
 TEN_BITS = 10
@@ -51,7 +52,7 @@ def test_that_two_tf32_products_are_equally_right_although_they_differ(
     exact, eager, compiled = products
     found = accuracy((exact,), [(eager,)] * 2, (compiled,), FP32)
 
-    assert apart((eager,), (compiled,)).rms > 1e-4
+    assert compare((eager,), (compiled,), "outputs").gap.rms > 1e-4
     assert found is not None and found.passes
     assert found.ratio == pytest.approx(1.0, abs=0.3)
 
@@ -59,10 +60,10 @@ def test_that_two_tf32_products_are_equally_right_although_they_differ(
 def test_that_without_a_reference_tf32_explains_them_and_fp32_does_not(
     products: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
 ) -> None:
-    gap = apart((products[1],), (products[2],))
+    gap = compare((products[1],), (products[2],), "outputs").gap
 
-    assert within(gap, TF32)
-    assert not within(gap, FP32)
+    assert TF32.explains(gap)
+    assert not FP32.explains(gap)
 
 
 def test_that_a_wrong_element_is_no_rounding_in_tf32(
@@ -74,7 +75,7 @@ def test_that_a_wrong_element_is_no_rounding_in_tf32(
     found = accuracy((exact,), [(eager,)] * 2, (compiled,), TF32)
 
     assert found is not None and not found.passes
-    assert not within(apart((eager,), (compiled,)), TF32)
+    assert not TF32.explains(compare((eager,), (compiled,), "outputs").gap)
 
 
 def test_that_one_wrong_element_of_many_is_found_in_fp32() -> None:
@@ -86,7 +87,7 @@ def test_that_one_wrong_element_of_many_is_found_in_fp32() -> None:
     found = accuracy((exact,), [(eager,)] * 2, (wrong,), FP32)
 
     assert found is not None and not found.passes
-    assert not within(apart((eager,), (wrong,)), FP32)
+    assert not FP32.explains(compare((eager,), (wrong,), "outputs").gap)
 
 
 def test_that_a_scalar_loss_may_err_by_what_tf32_does_although_eager_s_is_right_by_luck() -> None:

@@ -15,12 +15,12 @@ from torch import nn
 
 from compilescope.domain.events import Event, Measured, Samples, Void, Warning
 from compilescope.worker import clocks
-from compilescope.worker.blocks import Timed
+from compilescope.worker.blocks import Timed, undisturbed
 from compilescope.worker.clocks import EventClock, FlushedEventClock, WallClock, clock_for
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.state import State, Undo
 from compilescope.worker.steps import Recipe, Side, mean_square
-from compilescope.worker.timing import Plan, Timer, undisturbed
+from compilescope.worker.timing import Plan, Timer
 
 PLAN = Plan(budget_s=0.1, interval=0.01)
 RECIPE = Recipe(

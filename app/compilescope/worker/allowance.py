@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from compilescope.worker.environment import attempt
+from compilescope.worker.norms import Norm
 from compilescope.worker.steps import Recipe
 
 _SMALL, _FEW = 500, 10
@@ -40,6 +41,10 @@ class Allowance:
     @property
     def is_half(self) -> bool:
         return self.name in ("fp16", "bf16")
+
+    def explains(self, gap: Norm) -> bool:
+        """Whether two results may be so far apart."""
+        return gap.rms <= self.share and gap.peak <= self.PEAK * self.share
 
     def factor_for(self, elements: int) -> float:
         """Of few elements, eager's error may be small by luck; these factors are torch._dynamo.utils.same's."""

@@ -11,32 +11,29 @@ from typing import Any
 import torch
 
 from compilescope.domain.config import Config
-from compilescope.domain.events import Entered, FirstCall, Warning, WorkloadReady
-from compilescope.domain.workload import MEASURED, Job, Workload
-from compilescope.worker import blame, compiling, environment, first_use, memory, noise, provenance, setting, steady
+from compilescope.domain.events import Entered, FirstCall
+from compilescope.domain.workload import Job, Workload
+from compilescope.worker import blame, compiling, environment, first_use, memory, noise, setting, steady, taken
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
-from compilescope.worker.check import SLOW_CALL_S, Call, Checker, Outcome, outcome
+from compilescope.worker.check import Call, Checker, Outcome, outcome
 from compilescope.worker.clocks import clock_for
 from compilescope.worker.effects import Before
 from compilescope.worker.entered import Entries
 from compilescope.worker.entries import seed_all
 from compilescope.worker.errors import WorkerError
-from compilescope.worker.instances import Instance
 from compilescope.worker.likeness import synchronise
-from compilescope.worker.models import storage_bytes
 from compilescope.worker.pair import SHARED, Pair, Pairs
 from compilescope.worker.profiling import Profiler
-from compilescope.worker.proof import Proof, plain_sides, prove
+from compilescope.worker.proof import Proof, not_comparable, plain_sides, prove, rebuilt
+from compilescope.worker.sides import SideMaker
 from compilescope.worker.steady import Steady
-from compilescope.worker.steps import Recipe, Side
+from compilescope.worker.steps import Side
 from compilescope.worker.timing import Plan, Timer
 from compilescope.worker.verdicts import Judge
 
-FEWEST_WARM_UPS, MOST_WARM_UPS = 3, 16
 MOST_LATE_COMPILES = 2
 EAGER, COMPILED = "eager", "compiled"
-STANCE = "force_eager"
 StageOf = Callable[[str], contextlib.AbstractContextManager[None]]
 
 
@@ -75,8 +72,13 @@ class Bench:
             self._pair = self._pairs.next_pair() or self._pairs.alone() if both else self._pairs.alone()
             self._pair.use_sizes(self._sizes[0])
             self._inputs = self._pair.make_inputs(self._seed)
-            # the script may compile functions itself; then only a stance makes a true eager side
-            self._script_compiles = "torch._dynamo" in sys.modules
+            self._make = SideMaker(
+                workload=self._workload,
+                config=self._config,
+                device=self._device,
+                compiles=self._job.task != "calibrate",
+                needs_stance="torch._dynamo" in sys.modules,
+            )
             self._tell_workload(is_pair=both)
 
     def run(self) -> None:
@@ -110,45 +112,15 @@ class Bench:
     def _compiled(self) -> Side:
         return self._sides[COMPILED]
 
+    def _compiles_seen(self) -> int:
+        return self._capture.compiles_seen
+
     # --- what was taken
 
     def _tell_workload(self, *, is_pair: bool) -> None:
-        model = self._pair.eager.model
-        self._emit(
-            WorkloadReady(
-                entries=tuple(self._pairs.entries),
-                entry=self._pairs.entry.name,
-                phase=self._workload.phase,
-                precision=self._workload.precision,
-                device=str(self._device),
-                inputs=self._pair.eager.source.describe(self._inputs[EAGER]),
-                copies=self._pair.copies if is_pair else None,
-                copies_reason=(self._pair.reason or None) if is_pair else None,
-                parameters=sum(parameter.numel() for parameter in model.parameters()),
-                parameter_bytes=storage_bytes(iter(model.parameters())),
-                float32_matmul_precision=environment.attempt(torch.get_float32_matmul_precision, None),
-            )
-        )
-        for warning in self._doubts():
+        self._emit(taken.told(self._job, self._pairs, self._pair, self._inputs[EAGER], self._device, is_pair=is_pair))
+        for warning in taken.doubts(self._job, self._pair, self._device):
             self._emit(warning)
-
-    def _doubts(self) -> Iterator[Warning]:
-        if self._pair.unwrapped:
-            yield Warning(
-                code="script_compiles",
-                message=f"The script compiles {', '.join(self._pair.unwrapped[:4])} itself. "
-                "Here that is undone, and the whole model is compiled.",
-                hint="The numbers are those of torch.compile on the whole model.",
-            )
-        yield from setting.doubts(self._workload, self._job.measurement, self._device)
-        yield from setting.own_precision(self._workload, self._pair.eager.model)
-        if self._job.task in MEASURED and self._pair.copies == SHARED:
-            yield Warning(
-                code="shared_model",
-                message="Eager and compiled share one model: "
-                + (self._pair.reason or "it could be neither loaded twice nor copied."),
-                hint="What a call changes is put back between the two.",
-            )
 
     # --- the sides, and their first calls
 
@@ -162,42 +134,17 @@ class Bench:
     def _load_compiler(self) -> None:
         for caution in compiling.cautions(self._config, self._device):
             self._emit(caution)
-        with first_use.timed("import of the compiler", self._emit):
-            compiling.preload(self._config.backend)
-        if self._job.kernel_sources and compiling.uses_inductor(self._config.backend):
-            provenance.note_kernels()
-        if self._device.type == "cuda" and compiling.uses_inductor(self._config.backend):
-            with first_use.timed("Triton and its driver", self._emit):
-                compiling.preload_triton()
-        first_use.watch(self._emit)
+        compiling.load(self._config.backend, self._device, self._emit, notes_kernels=self._job.kernel_sources)
         self._emit(environment.collect(self._workload.device, choices=True))
 
-    def _eager_side(self, name: str = EAGER) -> Side:
-        """An uncompiled side; by name, also of the model that is to be compiled."""
-        instance = self._pair.eager if name == EAGER else self._pair.compiled
-        side = Side(name, instance.model, instance.model, self._recipe(instance))
-        _belongs(side, instance)
-        side.stance = STANCE if self._script_compiles else None
-        return side
-
-    def _compiled_side(self, recipe: Recipe | None = None) -> Side:
-        """What is compiled; to calibrate, the second model as it is."""
-        instance = self._pair.compiled
-        recipe = recipe or self._recipe(instance)
-        if self._job.task == "calibrate":
-            return self._eager_side(COMPILED)
-        side = compiling.compiled_side(instance.model, self._config, recipe)
-        _belongs(side, instance)
-        return side
-
-    def _recipe(self, instance: Instance) -> Recipe:
-        return Recipe.of(self._workload, self._device, instance.module)
+    def _side(self, name: str) -> Side:
+        return self._make.eager(self._pair.eager) if name == EAGER else self._make.compiled(self._pair.compiled)
 
     def _first_call(self, name: str, call: Call) -> Outcome:
         with self._stage_of("eager" if name == EAGER else "compile"):
             if name == COMPILED:
                 self._listen()
-            side = self._sides[name] = self._eager_side() if name == EAGER else self._compiled_side()
+            side = self._sides[name] = self._side(name)
             inputs = side.take(call.inputs[name])
             step = side.bound(inputs)
             call.before[name] = Before(side, inputs)
@@ -224,10 +171,10 @@ class Bench:
 
     def _blamed(self, error: BaseException, call: Call) -> BaseException:
         attempt = blame.Attempt(
-            eager=self._eager_side(),
+            eager=self._side(EAGER),
             inputs=call.inputs[EAGER],
             seed=call.seed,
-            compiled_in=self._compiled_side,
+            compiled_in=lambda recipe: self._make.compiled(self._pair.compiled, recipe),
             compiled_inputs=call.inputs[COMPILED],
             paused=self._paused,
             is_interrupted=self._is_interrupted,
@@ -258,8 +205,7 @@ class Bench:
     # --- warm-up: what each call changes, then until nothing is compiled any more
 
     def _warm_up(self) -> None:
-        self._steady = {name: Steady(side=side, inputs=side.take(self._inputs[name]), seed=self._seed)
-                        for name, side in self._sides.items()}  # fmt: skip
+        self._steady = {name: self._steadied(name) for name in self._sides}
         self._settle()
         self._learn()
         foreign = memory.all_but(self._eager, self._steady[EAGER].inputs)
@@ -272,16 +218,20 @@ class Bench:
         foreign = self._foreign_bytes + memory.holding(self._steady[EAGER].inputs) + checked
         self._emit(steady.peaks(self._steady[COMPILED], foreign))
 
+    def _steadied(self, name: str) -> Steady:
+        side = self._sides[name]
+        return Steady(side=side, inputs=side.take(self._inputs[name]), seed=self._seed)
+
     def _settle(self) -> None:
         """Call on with the same inputs, as a program does, until nothing is compiled any more. That is the end of the
         compile story; both sides then stand where they stood before."""
-        row = Steady(side=self._compiled, inputs=self._compiled.take(self._inputs[COMPILED]), seed=self._seed)
+        row = self._steadied(COMPILED)
         before = Before(self._compiled, row.inputs)
-        compiles = self._called_until_quiet(row)
+        compiles = row.until_quiet(self._compiles_seen)
         with self._paused():
             before.put_back()
         if compiles > MOST_LATE_COMPILES:
-            self._emit(_recompiling(compiles, reached_limit=self._capture.limits_seen > 0))
+            self._emit(steady.recompiling(compiles, reached_limit=self._capture.limits_seen > 0))
 
     def _learn(self) -> None:
         """What each call changes. After the recompile limit nothing is put back: that would compile again."""
@@ -302,25 +252,7 @@ class Bench:
         """The same with what is timed, each call as it will be there; what putting back makes compile is ours."""
         row = self._steady[COMPILED]
         with self._paused() if row.undo else contextlib.nullcontext():
-            self._called_until_quiet(row)
-
-    def _called_until_quiet(self, row: Steady) -> int:
-        """Call until two calls in a row, or a slow one, compile nothing; how many of the calls compiled."""
-        step = row.again()
-        quiet = compiles = 0
-        with row.side.ready():
-            for call in range(MOST_WARM_UPS):
-                seen, began = self._capture.compiles_seen, perf_counter()
-                step()
-                if self._capture.compiles_seen == seen:
-                    quiet += 1
-                else:
-                    quiet, compiles = 0, compiles + 1
-                is_slow = perf_counter() - began > SLOW_CALL_S
-                if quiet and (is_slow or (call + 1 >= FEWEST_WARM_UPS and quiet >= 2)):
-                    break
-        row.side.synchronize()
-        return compiles
+            row.until_quiet(self._compiles_seen)
 
     def _count_entries(self) -> None:
         """How often one call enters compiled code; the timed calls know nothing of it."""
@@ -353,7 +285,7 @@ class Bench:
             timer = Timer(
                 sides,
                 self._emit,
-                lambda: self._capture.compiles_seen,
+                self._compiles_seen,
                 first_block=block,
                 clock=clock,
                 undos=self._undos,
@@ -374,14 +306,7 @@ class Bench:
             self._use(pair, proof)
             proof = self._proof()
         if not proof.is_alike:
-            self._emit(
-                Warning(
-                    code="not_comparable",
-                    message=f"The two models are not alike before anything is compiled: {proof.detail} "
-                    "So no speedup is told.",
-                    hint="What the script keeps outside of its model, or does only the first time, may differ.",
-                )
-            )
+            self._emit(not_comparable(proof))
         return proof.is_alike
 
     def _proof(self) -> Proof:
@@ -389,7 +314,7 @@ class Bench:
         # what compiled calls have left is theirs by rounding
         synchronise(pair.eager.roots(), pair.compiled.roots(), pair.eager.follows)
         with self._paused():
-            eager, plain = plain_sides(pair, self._recipe(pair.eager))
+            eager, plain = plain_sides(pair, self._make.recipe(pair.eager))
             inputs = {side.name: side.take(self._inputs[side.name]) for side in (eager, plain)}
             return prove(eager, plain, inputs, seed=self._seed)
 
@@ -398,18 +323,10 @@ class Bench:
         self._pair = pair
         pair.use_sizes(self._sizes[0])
         self._inputs = pair.make_inputs()
-        self._sides = {EAGER: self._eager_side(), COMPILED: self._compiled_side()}
-        self._emit(
-            Warning(
-                code="pair_rebuilt",
-                message=f"The first two models were not alike before anything was compiled: {proof.detail} "
-                "What is timed are two that were built another way.",
-                hint="",
-            )
-        )
+        self._sides = {name: self._side(name) for name in (EAGER, COMPILED)}
+        self._emit(rebuilt(proof))
         with self._paused():
-            self._steady = {name: Steady(side=side, inputs=side.take(self._inputs[name]), seed=self._seed)
-                            for name, side in self._sides.items()}  # fmt: skip
+            self._steady = {name: self._steadied(name) for name in self._sides}
             for row in self._steady.values():
                 row.call()
             # what was kept of the models before is theirs; the two that are timed are the ones to compare
@@ -423,9 +340,8 @@ class Bench:
         self._pair.use_sizes(sizes)
         self._inputs = self._pair.make_inputs()
         for name in self._in_order:
-            side = self._sides[name]
-            self._steady[name] = Steady(side=side, inputs=side.take(self._inputs[name]), seed=self._seed)
-            told, _ = self._timed_call(side, side.bound(self._steady[name].inputs), shape)
+            row = self._steady[name] = self._steadied(name)
+            told, _ = self._timed_call(row.side, row.side.bound(row.inputs), shape)
             self._emit(told)
         self._checker.add(self._pair.make_inputs(), shape)
         for name in self._in_order:
@@ -457,18 +373,3 @@ class Bench:
             yield
         finally:
             self._capture.resume()
-
-
-def _belongs(side: Side, instance: Instance) -> None:
-    """A side's calls find the modules of its own load, and what they may change is that load's."""
-    side.own, side.home, side.follows = instance.globals(), instance.at_home, instance.follows
-
-
-def _recompiling(compiles: int, *, reached_limit: bool) -> Warning:
-    return Warning(
-        code="recompiles_every_call",
-        message=f"With the same inputs, {compiles} calls in a row were compiled anew: "
-        "something that the model changes itself, such as a step counter, is a guard.",
-        hint="Keep it in a tensor buffer, or out of forward."
-        + (" What is timed is the state after the recompile limit." if reached_limit else ""),
-    )

@@ -1,9 +1,11 @@
-"""Blocks of timed calls, and the side that they are of."""
+"""Blocks of timed calls, the side that they are of, and what keeps the interpreter away from them."""
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,3 +78,18 @@ class Timed:
                 self.latencies.append(seconds)
             elif (place := rng.randrange(self.seen)) < MOST_LATENCIES:
                 self.latencies[place] = seconds
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """No garbage collection while this holds; what lives now is left out of later ones."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()

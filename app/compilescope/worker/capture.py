@@ -21,6 +21,7 @@ from typing import Any
 from compilescope.domain import events as e
 from compilescope.domain.trace import Entrance, TraceRecord, TraceTranslator
 from compilescope.worker import cudagraph_skips, graph_lines, python_warnings
+from compilescope.worker.autotune import autotuned
 from compilescope.worker.trace_file import TraceFile, header
 
 _TRACE = "torch.__trace"
@@ -36,7 +37,6 @@ _TALKATIVE = (
 )
 _WARNINGS = "py.warnings"  # what logging.captureWarnings calls it
 _COUNTED_PHASES = ("entire_backward_compile", "CUDAGraphNode.record")
-_CHOICES = 20
 
 
 class Capture:
@@ -257,16 +257,7 @@ class Capture:
         if self._paused or os.getpid() != self._pid:
             return
         with self._lock, self._guarded():
-            ranked = sorted(timings.items(), key=lambda item: item[1])
-            choices = tuple(_choice(choice, milliseconds) for choice, milliseconds in ranked)
-            event = e.Autotune(
-                at=self._clock(),
-                operation=name,
-                inputs=tuple("x".join(str(size) for size in node.get_size()) for node in inputs),
-                choices=choices[:_CHOICES],
-                winner=choices[0]["name"] if choices else None,
-            )
-            self._tell(self._translator.feed_autotune(event))
+            self._tell(self._translator.feed_autotune(autotuned(timings, name, inputs, at=self._clock())))
 
 
 class _Handler(logging.Handler):
@@ -279,16 +270,6 @@ class _Handler(logging.Handler):
 
 
 _SILENT = logging.NullHandler()
-
-
-def _choice(choice: Any, milliseconds: float) -> dict[str, Any]:
-    failed = milliseconds in (float("inf"), float("-inf")) or milliseconds != milliseconds
-    detail = str(getattr(choice, "description", "") or "")[:300]
-    return {
-        "name": str(getattr(choice, "name", choice)),
-        "seconds": None if failed else milliseconds / 1e3,
-        "detail": detail,
-    }
 
 
 def _entrance(model: Any) -> Entrance | None:

@@ -11,10 +11,8 @@ from typing import Any
 import torch
 
 from compilescope.worker import layout
-from compilescope.worker.accuracy import Norm, apart, size_of_all
 from compilescope.worker.effects import OF_STEP, Before, align, values
 from compilescope.worker.entries import seed_all
-from compilescope.worker.environment import attempt
 from compilescope.worker.inputs import Inputs, mapped, signature
 from compilescope.worker.numerics import Difference, compare, parts
 from compilescope.worker.reach import Path
@@ -82,14 +80,12 @@ class Call:
 class Finding:
     """The worst of one subject over all calls of one size, with the call that was so for a second look.
 
-    `gap`: how far the two are apart, as shares of the values. `layout`: what differs although values are equal.
-    `unseen`: a part that could not be looked into. `holds_values`: whether there was anything to compare;
-    `has_effects`: whether calls left anything beside what they returned.
+    `layout`: what differs although values are equal. `unseen`: a part that could not be looked into. `holds_values`:
+    whether there was anything to compare; `has_effects`: whether calls left anything beside what they returned.
     """
 
     difference: Difference = field(default_factory=Difference)
     call: Call | None = None
-    gap: Norm = field(default_factory=Norm)
     layout: tuple[str, ...] = ()
     unseen: str = ""
     holds_values: bool = False
@@ -197,8 +193,7 @@ class Checker:
             finding.holds_values |= holds_values(expected.part(subject)) or holds_values(actual.part(subject))
             difference = compared(subject, expected, actual, call)
             finding.unseen = finding.unseen or difference.unseen
-            gap = gap_of(subject, expected, actual) if difference.is_rounding else Norm()
-            self._note(finding, difference, gap, call)
+            self._note(finding, difference, call)
         if call in self.kept:
             # what is in the optimizer is judged by gradients, and would be large
             call.eager = dataclasses.replace(expected, update=None).copied(torch.device("cpu"))
@@ -208,12 +203,12 @@ class Checker:
     def _finding(self, call: Call, subject: str) -> Finding:
         return self.findings.setdefault((call.shape, subject), Finding())
 
-    def _note(self, worst: Finding, difference: Difference, gap: Norm, call: Call) -> None:
+    def _note(self, worst: Finding, difference: Difference, call: Call) -> None:
         """Keep a difference that is worse than those before it, with its call where that wants a second look."""
-        rank, kept = _rank(difference, gap), _rank(worst.difference, worst.gap)
+        rank, kept = difference.rank, worst.difference.rank
         # a copy of the state is not worth a little more of the same
         if rank[0] > kept[0] or (rank[0] == kept[0] and rank[1] > (LARGER if rank[0] else 1.0) * kept[1]):
-            worst.difference, worst.gap, worst.call = difference, gap, None if difference.close else call
+            worst.difference, worst.call = difference, None if difference.close else call
 
 
 def perform(side: Side, call: Call) -> Outcome:
@@ -267,14 +262,7 @@ def compared(subject: str, expected: Outcome, actual: Outcome, call: Call) -> Di
     if subject == "update":
         before = call.before["eager"].parameters() if "eager" in call.before else {}
         return compare_updates(before, one or {}, two or {})
-    scale = attempt(lambda: size_of_all(one), None) if subject in COMMON_SCALE else None
-    return compare(one, two, subject, scale)
-
-
-def gap_of(subject: str, expected: Outcome, actual: Outcome) -> Norm:
-    """`apart`, for what no arithmetic can be done with as nothing: `compare` has named it."""
-    one, two = expected.part(subject), actual.part(subject)
-    return attempt(lambda: apart(one, two, common=subject in COMMON_SCALE), Norm())
+    return compare(one, two, subject, common=subject in COMMON_SCALE)
 
 
 def holds_values(part: Any) -> bool:
@@ -292,13 +280,3 @@ def random_state(device: torch.device, seed: int | None = None) -> bytes:
     if device.type == "cuda":
         state += torch.cuda.get_rng_state(device).numpy().tobytes()
     return state
-
-
-def _rank(difference: Difference, gap: Norm) -> tuple[int, float]:
-    """How bad a difference is: its kind, and how much of it. Rounding counts as a share of the values, since what is
-    rounding to a large one is an error to a small one."""
-    if difference.close:
-        return 0, difference.max_abs_error or (0.0 if difference.equal else 1e-300)
-    if difference.is_fault:
-        return 3, 0.0
-    return (2, max(gap.peak, difference.flipped)) if difference.is_rounding else (1, difference.flipped)

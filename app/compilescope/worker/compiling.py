@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import nn
 
 from compilescope.domain.config import Config, OptionValue
-from compilescope.domain.events import Warning
+from compilescope.domain.events import Event, Warning
+from compilescope.worker import first_use, provenance
 from compilescope.worker.steps import Recipe, Side
 
 # torch's own backends that build no code; whatever else there is may ask for Inductor
 _WITHOUT_INDUCTOR = ("eager", "aot_eager", "aot_eager_decomp_partition")
 
 
+def load(backend: str, device: torch.device, emit: Callable[[Event], None], *, notes_kernels: bool) -> None:
+    """Bring the compiler into the process now, so that the first call's time is the compiler's work; tells the time
+    that each part takes. `notes_kernels`: generated code tells which lines each kernel comes from."""
+    with first_use.timed("import of the compiler", emit):
+        preload(backend)
+    if notes_kernels and uses_inductor(backend):
+        provenance.note_kernels()
+    if device.type == "cuda" and uses_inductor(backend):
+        with first_use.timed("Triton and its driver", emit):
+            preload_triton()
+    first_use.watch(emit)
+
+
 def preload(backend: str) -> None:
-    """Import the compiler now, so that the first call's time is the compiler's work and not its import."""
     import torch._dynamo
 
     if uses_inductor(backend):

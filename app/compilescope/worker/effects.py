@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from compilescope.worker import reach
+from compilescope.worker.changes import apply
 from compilescope.worker.inputs import Inputs, mapped
 from compilescope.worker.reach import Path
-from compilescope.worker.state import State, all_but_parameters, apply, every
+from compilescope.worker.state import State, all_but_parameters, every
 from compilescope.worker.steps import Side
 
 _NUMBERS = (bool, int, float, complex, type(None))

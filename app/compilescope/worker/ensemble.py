@@ -20,9 +20,10 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from compilescope.worker.accuracy import OWN_SPREADS, in_rows
+from compilescope.worker.accuracy import OWN_SPREADS
 from compilescope.worker.allowance import Allowance
 from compilescope.worker.inputs import Inputs, mapped
+from compilescope.worker.norms import in_rows, is_float
 
 SEEDS = 6
 # the distance from one to the next number in bf16 and fp16 is no less than this; TF32 has that of fp16
@@ -171,7 +172,7 @@ def jumps(
     near, beyond, *far = [_distance(eager, other) for other in (compiled, exact, *members)]
     each = torch.stack(far)
     least = torch.zeros(())
-    if eager.is_floating_point() or eager.is_complex():
+    if is_float(eager):
         size = in_rows(eager).double().nan_to_num(0.0, 0.0, 0.0).square().mean().sqrt()
         least = torch.maximum(each.median(), UNITS * limits.eps * size)
         # a row that jumps in most calls has one in which it does not; a short row may come out well by luck
@@ -206,6 +207,6 @@ def _outliers(distances: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
 
 def _distance(one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
     """Of numbers with a fraction, the root mean square along each row; of whole ones, which differ."""
-    if not (one.is_floating_point() or one.is_complex()):
+    if not is_float(one):
         return (one != two).reshape(-1).double()
     return (in_rows(one).double() - in_rows(two).double()).nan_to_num(0.0, 0.0, 0.0).square().mean(1).sqrt()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import cmath
+import dataclasses
 import inspect
 import itertools
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -16,9 +17,9 @@ import torch
 from torch import nn
 
 from compilescope.worker.inputs import leaves
+from compilescope.worker.norms import Norm, as_real, is_float, most, norm, pieces, size_of_all
 from compilescope.worker.reach import inner_tensors
 
-PIECE = 1 << 22
 # as torch.testing.assert_close: relative, absolute
 _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.float64: (1e-7, 1e-7),
@@ -31,25 +32,23 @@ _COARSE = (1.6e-2, 1e-2)
 _PLAIN = (str, bytes, type(None), torch.dtype, torch.device)
 # how far objects within objects are followed, and how many parts there may be
 DEPTH, MOST_PARTS = 4, 10_000
-# the share of whole numbers that ties may decide in a coarse type
-FEW_FLIPS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
     """How two values compare. `reason` is empty where they are close; `is_rounding` where only closeness failed.
 
-    `flipped`: the share of whole numbers that differ, of the part with the most, `flip_path`; ties may decide indices.
-    `unseen`: a part that could not be looked into, with its type.
+    `gap`: how far apart the numbers are, as shares of the values, of the worst part; infinite where the two have
+    another form. `flipped`: the share of whole numbers that differ, of the part with the most; ties may decide indices.
+    `unseen`: a part that could not be looked into.
     """
 
     equal: bool = True
     reason: str = ""
     is_rounding: bool = False
     flipped: float = 0.0
-    flip_path: str = ""
     max_abs_error: float | None = None
-    path: str = ""
+    gap: Norm = field(default_factory=Norm)
     unseen: str = ""
 
     @property
@@ -61,77 +60,91 @@ class Difference:
         """What neither rounding nor a tie explains."""
         return bool(self.reason) and not self.is_rounding and not self.flipped
 
+    @property
+    def rank(self) -> tuple[int, float]:
+        """How bad it is: its kind, and how much of it. Rounding counts as a share of the values, since what is
+        rounding to a large one is an error to a small one."""
+        if self.close:
+            return 0, self.max_abs_error or (0.0 if self.equal else 1e-300)
+        if self.is_fault:
+            return 3, 0.0
+        return (2, max(self.gap.peak, self.flipped)) if self.is_rounding else (1, self.flipped)
 
-def compare(expected: Any, actual: Any, name: str, scale: float | None = None) -> Difference:
+
+def compare(expected: Any, actual: Any, name: str, *, common: bool = False) -> Difference:
     """Compare two structures part by part; the first fault that is no rounding wins, then the largest error.
 
-    `scale`: the size of the values to which an absolute tolerance belongs; by default, that of each tensor.
+    `common`: parts err by the size of all together, as gradients do: one that is nearly zero is the sum of some that
+    are not.
     """
     try:
-        return _compared(expected, actual, name, scale)
+        return _compared(expected, actual, name, common=common)
     except Exception as error:  # classes of the script's and of any library; what was timed must not be lost by them
         return Difference(equal=False, unseen=f"{name} ({type(error).__name__}: {error})"[:200])
 
 
-def _compared(expected: Any, actual: Any, name: str, scale: float | None) -> Difference:
+def _compared(expected: Any, actual: Any, name: str, *, common: bool) -> Difference:
     if type(expected).__name__ != type(actual).__name__:
-        return Difference(
-            equal=False, reason=f"{name} is a {type(actual).__name__} instead of a {type(expected).__name__}", path=name
-        )
+        return _other_form(f"{name} is a {type(actual).__name__} instead of a {type(expected).__name__}")
     odd = {path for path, _ in leaves(expected, name)} ^ {path for path, _ in leaves(actual, name)}
     if odd:
-        return Difference(equal=False, reason=f"{min(odd)} is in one of the two only", path=min(odd))
+        return _other_form(f"{min(odd)} is in one of the two only")
     mine, theirs = dict(parts(expected, name)), dict(parts(actual, name))
-    rows = [_leaf(path, value, theirs[path], scale) for path, value in mine.items() if path in theirs]
+    least = size_of_all(filter(is_float, mine.values())) if common else 0.0
+    rows = [_leaf(path, value, theirs[path], least) for path, value in mine.items() if path in theirs]
     # what an object keeps for itself may be there on one side only, such as a value that it has worked out once
     rows += [Difference(unseen=f"{path} (in one of the two only)") for path in sorted(mine.keys() ^ theirs.keys())[:1]]
-    return _worst(rows)
+    return worst(rows)
 
 
-def _worst(rows: list[Difference]) -> Difference:
-    errors = [row.max_abs_error for row in rows if row.max_abs_error is not None]
-    largest = max(errors, default=None)
-    hard = next((row for row in rows if row.is_fault), None)
-    soft = max((row for row in rows if row.is_rounding), key=lambda row: row.max_abs_error or 0.0, default=None)
-    flip = max((row for row in rows if row.flipped), key=lambda row: row.flipped, default=None)
-    chosen = hard or soft or flip or Difference()
-    return Difference(
+def worst(rows: list[Difference]) -> Difference:
+    """That of all parts together."""
+    chosen = max(rows, key=lambda row: (row.rank[0], row.max_abs_error or row.flipped), default=Difference())
+    return dataclasses.replace(
+        chosen,
         equal=all(row.equal for row in rows),
-        reason=chosen.reason,
-        is_rounding=chosen.is_rounding,
-        flipped=flip.flipped if flip and not hard else 0.0,
-        flip_path=flip.path if flip and not hard else "",
-        max_abs_error=largest,
-        path=chosen.path,
+        flipped=0.0 if chosen.is_fault else max((row.flipped for row in rows), default=0.0),
+        max_abs_error=max((row.max_abs_error for row in rows if row.max_abs_error is not None), default=None),
+        gap=most(row.gap for row in rows),
         unseen=next((row.unseen for row in rows if row.unseen), ""),
     )
 
 
-def _leaf(path: str, expected: Any, actual: Any, scale: float | None) -> Difference:
+def _fault(reason: str) -> Difference:
+    return Difference(equal=False, reason=reason)
+
+
+def _other_form(reason: str) -> Difference:
+    return Difference(equal=False, reason=reason, gap=Norm(rms=math.inf, peak=math.inf))
+
+
+def _leaf(path: str, expected: Any, actual: Any, least: float) -> Difference:
     if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
-        return _tensors(path, expected.detach(), actual.detach(), scale)
+        return _tensors(path, expected.detach(), actual.detach(), least)
     if isinstance(expected, torch.Tensor) or isinstance(actual, torch.Tensor):
-        return Difference(equal=False, reason=f"{path} is a tensor in one of the two only", path=path)
+        return _other_form(f"{path} is a tensor in one of the two only")
     if isinstance(expected, (int, float, complex)) and isinstance(actual, (int, float, complex)):
         return _numbers(path, expected, actual)
     if _is_same(expected, actual):
         return Difference()
     if type(expected) is not type(actual):
-        what = f"a {type(actual).__name__} instead of a {type(expected).__name__}"
-        return Difference(equal=False, reason=f"{path} is {what}", path=path)
+        return _other_form(f"{path} is a {type(actual).__name__} instead of a {type(expected).__name__}")
     if isinstance(expected, _PLAIN):
-        return Difference(equal=False, reason=f"{path} is {actual!r} instead of {expected!r}", path=path)
+        return _fault(f"{path} is {actual!r} instead of {expected!r}")
     return Difference(unseen=f"{path} ({type(expected).__name__})")
 
 
 def _numbers(path: str, expected: complex, actual: complex) -> Difference:
-    same = expected == actual or (cmath.isnan(expected) and cmath.isnan(actual))
     is_exact = isinstance(expected, int) and isinstance(actual, int)
-    close = same or (not is_exact and cmath.isclose(expected, actual, rel_tol=1.3e-6, abs_tol=1e-5))
-    reason = "" if close else f"{path} is {actual!r} instead of {expected!r}"
-    error = None if is_exact else 0.0 if same else abs(expected - actual)
-    is_rounding = not close and not is_exact and cmath.isfinite(expected) and cmath.isfinite(actual)
-    return Difference(equal=same, reason=reason, is_rounding=is_rounding, path=path, max_abs_error=error)
+    if expected == actual or (cmath.isnan(expected) and cmath.isnan(actual)):
+        return Difference(max_abs_error=None if is_exact else 0.0)
+    reason = f"{path} is {actual!r} instead of {expected!r}"
+    if is_exact or not (cmath.isfinite(expected) and cmath.isfinite(actual)):
+        return _fault(reason)
+    error = abs(expected - actual)
+    apart = Difference(equal=False, max_abs_error=error, gap=Norm(rms=error, peak=error).of(abs(expected)))
+    is_close = cmath.isclose(expected, actual, rel_tol=1.3e-6, abs_tol=1e-5)
+    return apart if is_close else dataclasses.replace(apart, reason=reason, is_rounding=True)
 
 
 def _is_same(expected: Any, actual: Any) -> bool:
@@ -201,7 +214,7 @@ def _as_tensor(value: Any) -> Any:
         return value
 
 
-def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor, scale: float | None) -> Difference:
+def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor, least: float) -> Difference:
     for word, one, two in (
         ("shape", _shape(expected), _shape(actual)),
         ("dtype", expected.dtype, actual.dtype),
@@ -209,13 +222,15 @@ def _tensors(path: str, expected: torch.Tensor, actual: torch.Tensor, scale: flo
         ("layout", expected.layout, actual.layout),
     ):
         if one != two:
-            return Difference(equal=False, reason=f"{path} has {word} {two} instead of {one}", path=path)
-    if expected.layout is torch.sparse_coo and not torch.equal(*(t.coalesce().indices() for t in (expected, actual))):
-        return Difference(equal=False, reason=f"{path} has other non-zero elements", path=path)
+            return _other_form(f"{path} has {word} {two} instead of {one}")
+    is_sparse = expected.layout is torch.sparse_coo
+    is_moved = is_sparse and not torch.equal(*(tensor.coalesce().indices() for tensor in (expected, actual)))
     expected, actual = as_real(expected), as_real(actual)
-    if expected.shape != actual.shape:
-        return Difference(equal=False, reason=f"{path} has other non-zero elements", path=path)
-    return _values(path, expected, actual, scale)
+    if is_moved or expected.shape != actual.shape:
+        return _other_form(f"{path} has other non-zero elements")
+    if torch.equal(expected, actual):
+        return Difference(max_abs_error=0.0 if is_float(expected) else None)
+    return (_floats if is_float(expected) else _whole)(path, expected, actual, least)
 
 
 def _shape(tensor: torch.Tensor) -> tuple[Any, ...]:
@@ -223,66 +238,34 @@ def _shape(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tuple(tuple(part.shape) for part in tensor.unbind()) if tensor.is_nested else tuple(tensor.shape)
 
 
-def as_real(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor's values as ordinary real numbers: of a sparse one those it holds, of a nested one those of all its
-    parts, of a complex one both parts."""
-    tensor = tensor.detach()
-    if tensor.is_nested:
-        tensor = torch.cat([part.reshape(-1) for part in tensor.unbind()])
-    if tensor.layout is torch.sparse_coo:
-        tensor = tensor.coalesce().values()
-    elif tensor.layout is not torch.strided:
-        tensor = tensor.to_dense()
-    if tensor.is_quantized:
-        tensor = tensor.dequantize()
-    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+def _whole(path: str, expected: torch.Tensor, actual: torch.Tensor, _least: float) -> Difference:
+    faults, count = sum(int((one != two).sum()) for one, two in pieces(expected, actual)), expected.numel()
+    reason = f"{faults} of {count} whole numbers of {path} differ"
+    return Difference(equal=False, reason=reason, flipped=faults / count)
 
 
-def _values(path: str, expected: torch.Tensor, actual: torch.Tensor, scale: float | None) -> Difference:
-    equal, faults, worst, is_float = True, 0, 0.0, expected.is_floating_point()
+def _floats(path: str, expected: torch.Tensor, actual: torch.Tensor, least: float) -> Difference:
+    size, apart = norm(expected).rms, norm(actual, expected)
+    found = Difference(equal=not apart.peak, max_abs_error=apart.peak, gap=apart.of(max(size, least)))
+    relative, absolute = _TOLERANCES.get(expected.dtype, _COARSE)
+    # small values are no less wrong than large ones
+    absolute *= min(least or size, 1.0) or 1.0
+    wide = torch.float64 if expected.dtype is torch.float64 else torch.float32
+    faults = 0
     for one, two in pieces(expected, actual):
-        if torch.equal(one, two):
-            continue
-        if not is_float:
-            equal, faults = False, faults + int((one != two).sum())
-            continue
-        relative, absolute = _TOLERANCES.get(one.dtype, _COARSE)
-        scale = _size(expected) if scale is None else scale
-        wide = torch.float64 if one.dtype is torch.float64 else torch.float32
         one, two = one.to(wide), two.to(wide)
         if not _all_finite(one, two):
-            finite = one.isfinite()
             if not torch.equal(one.isnan(), two.isnan()):
-                return Difference(equal=False, reason=f"{path} is NaN at other places", path=path)
-            if not torch.equal(finite, two.isfinite()) or not torch.equal(one[one.isinf()], two[two.isinf()]):
-                return Difference(equal=False, reason=f"{path} is infinite at other places", path=path)
-            one, two = one[finite], two[finite]
-            if not one.numel() or torch.equal(one, two):
-                continue
-        equal = False
-        gap = (one - two).abs_()
-        worst = max(worst, float(gap.max()))
-        faults += int((gap > one.abs().mul_(relative).add_(absolute * (min(scale, 1.0) or 1.0))).sum())
-    if not is_float:
-        reason = f"{faults} of {expected.numel()} whole numbers of {path} differ" if faults else ""
-        return Difference(equal=equal, reason=reason, flipped=faults / expected.numel() if faults else 0.0, path=path)
-    reason = f"{faults} of {expected.numel()} elements of {path} differ, by up to {worst:.3g}" if faults else ""
-    return Difference(equal=equal, reason=reason, is_rounding=bool(faults), max_abs_error=worst, path=path)
-
-
-def _size(values: torch.Tensor) -> float:
-    """The root mean square of what is finite; small values are no less wrong than large ones."""
-    total = sum(float(part.double().nan_to_num(0.0, 0.0, 0.0).square().sum()) for (part,) in pieces(values))
-    return math.sqrt(total / max(values.numel(), 1))
+                return Difference(equal=False, reason=f"{path} is NaN at other places", gap=found.gap)
+            if not torch.equal(one.isfinite(), two.isfinite()) or not torch.equal(one[one.isinf()], two[two.isinf()]):
+                return Difference(equal=False, reason=f"{path} is infinite at other places", gap=found.gap)
+        faults += int(((one - two).abs_() > one.abs().mul_(relative).add_(absolute)).sum())
+    if not faults:
+        return found
+    reason = f"{faults} of {expected.numel()} elements of {path} differ, by up to {apart.peak:.3g}"
+    return dataclasses.replace(found, reason=reason, is_rounding=True)
 
 
 def _all_finite(*tensors: torch.Tensor) -> bool:
     """By the extremes: one pass without a copy, where a mask would take several."""
     return all(math.isfinite(float(edge)) for tensor in tensors for edge in tensor.aminmax())
-
-
-def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
-    """The same tensors a piece at a time, so that comparing costs little memory beside them."""
-    flat = [tensor.reshape(-1) for tensor in tensors]
-    for start in range(0, flat[0].numel(), PIECE):
-        yield tuple(tensor[start : start + PIECE] for tensor in flat)

@@ -11,21 +11,22 @@ import gc
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import torch
 
+from compilescope.domain.events import Warning
 from compilescope.domain.statistics import Interval, Pairs, quick_interval
-from compilescope.worker import reach
 from compilescope.worker.clocks import Clock, clock_for
 from compilescope.worker.entries import random_streams, seed_all, set_random_streams
-from compilescope.worker.inputs import Inputs, leaves, mapped
+from compilescope.worker.inputs import Inputs
 from compilescope.worker.models import state as parameters_and_buffers
 from compilescope.worker.models import storage_bytes
 from compilescope.worker.pair import Pair
+from compilescope.worker.results import distance, held
 from compilescope.worker.state import State, Undo, all_but_parameters, every
 from compilescope.worker.steps import Recipe, Side
 
@@ -56,6 +57,23 @@ class Proof:
     high: float | None = None
     outputs_equal: bool | None = None
     detail: str = ""
+
+
+def not_comparable(proof: Proof) -> Warning:
+    return Warning(
+        code="not_comparable",
+        message=f"The two models are not alike before anything is compiled: {proof.detail} So no speedup is told.",
+        hint="What the script keeps outside of its model, or does only the first time, may differ.",
+    )
+
+
+def rebuilt(proof: Proof) -> Warning:
+    return Warning(
+        code="pair_rebuilt",
+        message=f"The first two models were not alike before anything was compiled: {proof.detail} "
+        "What is timed are two that were built another way.",
+        hint="",
+    )
 
 
 def plain_sides(pair: Pair, recipe: Recipe) -> tuple[Side, Side]:
@@ -161,7 +179,7 @@ class _Trial:
             result = {"output": output}
             if self.side.recipe.training:
                 result |= {"loss": self.side.last_loss, "gradients": self.side.gradients()}
-            return _held(result)
+            return held(result)
 
     def _one(self) -> Any:
         if self.side.recipe.training and self.side.optimizer is None:
@@ -204,7 +222,7 @@ def _same_outputs(eager: _Trial, plain: _Trial) -> bool | None:
         if eager.side.model is plain.side.model:
             eager.again()
         two = plain.call()
-        if _distance(one, two) == 0:
+        if distance(one, two) == 0:
             return True
         eager.again()
         plain.again()
@@ -212,8 +230,8 @@ def _same_outputs(eager: _Trial, plain: _Trial) -> bool | None:
     for _ in range(REPEATS):
         repeats.append(eager.call())
         eager.again()
-    own = max(_distance(first, second) for first, second in itertools.combinations((one, *repeats), 2))
-    other = _distance(one, two)
+    own = max(distance(first, second) for first, second in itertools.combinations((one, *repeats), 2))
+    other = distance(one, two)
     return None if own > 0 and other <= OWN_SPREAD * own else False
 
 
@@ -268,35 +286,3 @@ class _Series:
     @property
     def pairs(self) -> Pairs:
         return Pairs(eager=self._seconds[0], compiled=self._seconds[1], clock=self._clock.name)
-
-
-def _held(value: Any) -> list[tuple[str, Any]]:
-    """What a call gave, in memory of its own, since the next call may write over it."""
-    rows: list[tuple[str, Any]] = []
-    for path, leaf in leaves(value, ""):
-        if isinstance(leaf, (torch.Tensor, *reach.ATOMS)):
-            rows.append((path, leaf))
-        else:
-            rows.append((path, type(leaf).__qualname__))
-            rows += [(path + reach.words(inner), tensor) for inner, tensor in reach.tensors(leaf)]
-    own: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor.detach().clone()  # noqa: E731
-    return [(path, mapped(leaf, own)) for path, leaf in rows]
-
-
-def _distance(one: list[tuple[str, Any]], two: list[tuple[str, Any]]) -> float:
-    """The largest difference between values of both; 0 for the same bits, infinite for another make."""
-    if [path for path, _ in one] != [path for path, _ in two]:
-        return math.inf
-    return max((_apart(mine, theirs) for (_, mine), (_, theirs) in zip(one, two, strict=True)), default=0.0)
-
-
-def _apart(one: Any, two: Any) -> float:
-    if not (isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor)):
-        return 0.0 if type(one) is type(two) and (one == two or one != one) else math.inf
-    if reach.same_values(one, two):
-        return 0.0
-    try:
-        gap = (one.double() - two.double()).abs().max().item()
-    except Exception:  # of another shape, or of a class that refuses
-        return math.inf
-    return float(gap) if gap == gap and gap > 0 else math.inf

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -14,16 +13,17 @@ import torch
 
 from compilescope.domain.config import Config, OptionValue
 from compilescope.worker import reference
-from compilescope.worker.accuracy import Accuracy, accuracy, numbers_in
+from compilescope.worker.accuracy import numbers_in
 from compilescope.worker.allowance import Allowance, Types, types_of
-from compilescope.worker.check import COMMON_SCALE, Call, Checker, Outcome, perform
+from compilescope.worker.check import Call, Checker, Outcome, perform
 from compilescope.worker.compiling import compiled_side
 from compilescope.worker.effects import Before, align
-from compilescope.worker.ensemble import SEEDS, Jumps, Stochastic, jumps, moved, moved_inputs
+from compilescope.worker.ensemble import SEEDS, Stochastic, moved, moved_inputs
 from compilescope.worker.environment import attempt
-from compilescope.worker.numerics import as_real
+from compilescope.worker.norms import as_real
 from compilescope.worker.reference import SINGLE, NoReferenceError
 from compilescope.worker.steps import Recipe, Side
+from compilescope.worker.trial import Trial
 from compilescope.worker.updates import with_gradients
 
 MORE_SEEDS = 12
@@ -33,75 +33,6 @@ _NONE: frozenset[torch.dtype] = frozenset()
 _HALVES = frozenset((torch.bfloat16, torch.float16))
 
 Pause = Callable[[], contextlib.AbstractContextManager[None]]
-
-
-@dataclass(kw_only=True)
-class Trial:
-    """What came out. `exact`: in a wider type, `exact_type`, or else `why_not_exact`, a clause. `members`: eager with
-    its numbers moved. `update`: what eager's optimizer makes of the compiled model's gradients; `own_update`, of
-    eager's own. `overflows`: whether a loss scale made eager's gradients infinite. `is_unequal`: whether the two sides
-    had counted to other numbers before the call. `device`: where the outcomes are kept.
-    """
-
-    eagers: tuple[Outcome, Outcome]
-    compiled: Outcome
-    exact: Outcome | None = None
-    exact_type: str = "double precision"
-    why_not_exact: str = ""
-    members: list[Outcome] = field(default_factory=list)
-    update: Any = None
-    own_update: Any = None
-    overflows: bool = False
-    is_unequal: bool = False
-    device: torch.device | None = None
-
-    def jumps(self, subject: str, limits: Allowance, actual: Outcome | None = None) -> list[Jumps]:
-        """Where rounding sends rows of eager's results elsewhere, and where the compiled ones, or others, went."""
-        exact = numbers_in(self.exact.part(subject)) if self.exact is not None else {}
-        mine, theirs = (numbers_in(row.part(subject)) for row in (self.eagers[0], actual or self.compiled))
-        moved_parts = [numbers_in(row.part(subject)) for row in self.members]
-        found = []
-        for path, one in mine.items():
-            rows = [part[path] for part in moved_parts if isinstance(part.get(path), torch.Tensor)]
-            two = theirs.get(path)
-            if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
-                found.append(jumps(path, one, two, rows, exact.get(path), limits))
-        return [row for row in found if row is not None]
-
-    def judged(
-        self, subject: str, limits: Allowance, rows: Mapping[str, torch.Tensor], actual: Outcome | None = None
-    ) -> Accuracy | None:
-        """The errors of the compiled outcome, or of another one, against a wider type and what rounding does to eager,
-        and whether they are allowed; None without a wider type."""
-        if self.exact is None:
-            return None
-        eagers = [outcome.part(subject) for outcome in (*self.eagers, *self.members)]
-        compiled = (actual or self.compiled).part(subject)
-        is_common = subject in COMMON_SCALE
-        return accuracy(self.exact.part(subject), eagers, compiled, limits, common=is_common, rows=rows)
-
-    def beside_eager(
-        self, subject: str, limits: Allowance, rows: Mapping[str, torch.Tensor], actual: Outcome | None = None
-    ) -> Accuracy | None:
-        """The same without a wider type: against what rounding does to eager."""
-        one, *others = [outcome.part(subject) for outcome in (*self.eagers, *self.members)]
-        strict = dataclasses.replace(limits, floor=min(limits.floor, 8 * limits.eps))
-        return accuracy(
-            _in_double(one),
-            others,
-            (actual or self.compiled).part(subject),
-            strict,
-            common=subject in COMMON_SCALE,
-            rows=rows,
-        )
-
-
-def _in_double(value: Any) -> dict[str, Any]:
-    return {path: part.double() if _is_real(part) else part for path, part in numbers_in(value).items()}
-
-
-def _is_real(part: Any) -> bool:
-    return isinstance(part, torch.Tensor) and part.is_floating_point()
 
 
 class Rerun:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import perf_counter  # by name: a script may put a clock of its own in its place
 
 from compilescope.domain.events import Memory, Warning
+from compilescope.worker.changes import Change
 from compilescope.worker.check import SLOW_CALL_S
 from compilescope.worker.entries import seed_all
 from compilescope.worker.inputs import Inputs
 from compilescope.worker.memory import Watch
-from compilescope.worker.state import Change, State, Undo, all_but_parameters
+from compilescope.worker.state import State, Undo, all_but_parameters
 from compilescope.worker.steps import Side
 
 _RUNNING_STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 NAMED = 4
+FEWEST_WARM_UPS, MOST_WARM_UPS = 3, 16
 
 
 @dataclass(kw_only=True)
@@ -44,6 +47,24 @@ class Steady:
         with self.side.ready():
             self.side.bound(self.inputs)()
         self.side.synchronize()
+
+    def until_quiet(self, compiles_seen: Callable[[], int]) -> int:
+        """Call until two calls in a row, or a slow one, compile nothing; how many of the calls compiled."""
+        step = self.again()
+        quiet = compiles = 0
+        with self.side.ready():
+            for call in range(MOST_WARM_UPS):
+                seen, began = compiles_seen(), perf_counter()
+                step()
+                if compiles_seen() == seen:
+                    quiet += 1
+                else:
+                    quiet, compiles = 0, compiles + 1
+                is_slow = perf_counter() - began > SLOW_CALL_S
+                if quiet and (is_slow or (call + 1 >= FEWEST_WARM_UPS and quiet >= 2)):
+                    break
+        self.side.synchronize()
+        return compiles
 
     def again(self) -> Callable[[], None]:
         """A function that makes one call as the first one was."""
@@ -101,13 +122,21 @@ def restored_each_time(sides: list[Steady]) -> Iterator[Warning]:
         )
 
 
+def recompiling(compiles: int, *, reached_limit: bool) -> Warning:
+    return Warning(
+        code="recompiles_every_call",
+        message=f"With the same inputs, {compiles} calls in a row were compiled anew: "
+        "something that the model changes itself, such as a step counter, is a guard.",
+        hint="Keep it in a tensor buffer, or out of forward."
+        + (" What is timed is the state after the recompile limit." if reached_limit else ""),
+    )
+
+
 def peaks(row: Steady, foreign: int) -> Memory:
     """Memory that steady calls of one side reach."""
     step, side = row.again(), row.side
 
     def work() -> None:
-        from time import perf_counter
-
         with side.ready():
             began = perf_counter()
             step()

@@ -13,7 +13,7 @@ from time import perf_counter  # by name: a script may put a clock of its own in
 from compilescope.domain.events import Event, Measured, Samples
 from compilescope.domain.statistics import Pairs, expected_half_width
 from compilescope.worker import noise
-from compilescope.worker.blocks import MOST_LATENCIES, Block, Timed
+from compilescope.worker.blocks import MOST_LATENCIES, Block, Timed, undisturbed
 from compilescope.worker.clocks import Clock, clock_for
 from compilescope.worker.environment import attempt
 from compilescope.worker.filling import Filling
@@ -290,18 +290,3 @@ class Timer:
                 call()
                 wait()
                 timed.seconds.append(clock() - began)
-
-
-@contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    """No garbage collection while this holds; what lives now is left out of later ones."""
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        if was_enabled:
-            gc.enable()

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 import torch
 
-from compilescope.worker.numerics import Difference
+from compilescope.worker.norms import norm
+from compilescope.worker.numerics import Difference, worst
 from compilescope.worker.steps import Side
 
 # of a step's own size, and units in the last place of the value: what rounding in the optimizer's formula may come to
@@ -49,24 +50,20 @@ def compare_updates(
     """Whether two updates are the same but for rounding; `before`: the parameters that both began from."""
     if odd := expected.keys() ^ actual.keys():
         return Difference(equal=False, reason=f"update[{min(odd)!r}] is in one of the two only")
-    equal, worst, chosen = True, 0.0, Difference()
-    for name, one in expected.items():
-        two = actual[name].to(one.device)
-        if one.shape == two.shape and torch.equal(one, two):
-            continue
-        equal = False
-        if one.shape != two.shape or not one.is_floating_point():
-            return Difference(equal=False, reason=f"update[{name!r}] is another one")
-        wide = torch.float64
-        start = before[name].to(one.device, wide) if name in before else torch.zeros_like(one, dtype=wide)
-        gap, step = (two.to(wide) - one.to(wide)).abs(), (one.to(wide) - start).square().mean().sqrt()
-        allowed = UNITS * torch.finfo(one.dtype).eps * torch.maximum(one.to(wide).abs(), start.abs()) + OF_STEP * step
-        wrong = int((~(gap <= allowed) & ~(one.isnan() & two.isnan())).sum())
-        largest = float(gap.nan_to_num().max())
-        worst = max(worst, largest)
-        if wrong and chosen.close:
-            reason = f"{wrong} of {one.numel()} elements of update[{name!r}] differ, by up to {largest:.3g}"
-            chosen = Difference(equal=False, reason=reason, is_rounding=True, path=f"update[{name!r}]")
-    return Difference(
-        equal=equal, reason=chosen.reason, is_rounding=chosen.is_rounding, path=chosen.path, max_abs_error=worst
-    )
+    return worst([_of_one(name, before.get(name), one, actual[name].to(one.device)) for name, one in expected.items()])
+
+
+def _of_one(name: str, start: torch.Tensor | None, one: torch.Tensor, two: torch.Tensor) -> Difference:
+    if one.shape == two.shape and torch.equal(one, two):
+        return Difference(max_abs_error=0.0)
+    if one.shape != two.shape or not one.is_floating_point():
+        return Difference(equal=False, reason=f"update[{name!r}] is another one")
+    wide = torch.float64
+    began = torch.zeros_like(one, dtype=wide) if start is None else start.to(one.device, wide)
+    gap, step = (two.to(wide) - one.to(wide)).abs(), (one.to(wide) - began).square().mean().sqrt()
+    allowed = UNITS * torch.finfo(one.dtype).eps * torch.maximum(one.to(wide).abs(), began.abs()) + OF_STEP * step
+    wrong = int((~(gap <= allowed) & ~(one.isnan() & two.isnan())).sum())
+    largest = float(gap.nan_to_num().max())
+    reason = f"{wrong} of {one.numel()} elements of update[{name!r}] differ, by up to {largest:.3g}" if wrong else ""
+    share = norm(two, one).of(norm(one).rms)
+    return Difference(equal=False, reason=reason, is_rounding=bool(wrong), max_abs_error=largest, gap=share)

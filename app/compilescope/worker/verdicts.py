@@ -9,15 +9,16 @@ import torch
 
 from compilescope.domain.config import Config
 from compilescope.domain.events import Numerics
-from compilescope.worker.accuracy import OWN_SPREADS, Accuracy, apart, within
+from compilescope.worker.accuracy import OWN_SPREADS, Accuracy
 from compilescope.worker.allowance import TABLE, allowance
-from compilescope.worker.check import COMMON_SCALE, Call, Checker, Finding, Outcome, compared, gap_of
+from compilescope.worker.check import Call, Checker, Finding, Outcome, compared
 from compilescope.worker.ensemble import SEEDS
 from compilescope.worker.environment import attempt
-from compilescope.worker.numerics import Difference, compare
+from compilescope.worker.numerics import Difference
 from compilescope.worker.reference import DOUBLE, SINGLE
-from compilescope.worker.rerun import Pause, Rerun, Trial
+from compilescope.worker.rerun import Pause, Rerun
 from compilescope.worker.steps import Side
+from compilescope.worker.trial import Trial
 from compilescope.worker.updates import compare_updates
 
 # each leaves out a later part of the compiler
@@ -82,9 +83,9 @@ class Judge:
     ) -> Numerics:
         difference = finding.difference
         one = trial.eagers[0]
-        if (told := self._of_eager_alone(subject, finding, trial, call)) is not None:
-            return told
         again = compared(subject, one, trial.compiled, call)
+        if (told := self._of_eager_alone(subject, finding, trial, call, again)) is not None:
+            return told
         if subject == "gradients" and trial.overflows:
             detail = "Eager's gradients overflow fp16 at this loss scale, so that the step is skipped."
             return self._told(subject, "not_checked", difference, detail)
@@ -104,30 +105,29 @@ class Judge:
             verdict = self._of_rounding(subject, again, trial, call, may_compile=may_compile)
         return dataclasses.replace(verdict, detail=f"{verdict.detail} This is {_ONE_STREAM}") if draws else verdict
 
-    def _of_eager_alone(self, subject: str, finding: Finding, trial: Trial, call: Call) -> Numerics | None:
+    def _of_eager_alone(
+        self, subject: str, finding: Finding, trial: Trial, call: Call, again: Difference
+    ) -> Numerics | None:
         """A verdict where eager cannot be called twice with one result."""
         one, two = trial.eagers
         spread, difference = compared(subject, one, two, call), finding.difference
-        if not spread.close and self._is_more_than_rounding(subject, spread, one, two):
-            share = OWN_SPREADS * gap_of(subject, one, two).rms
-            own = gap_of(subject, one, trial.compiled).rms
+        if self._is_more_than_rounding(spread):
             same_kind = spread.is_rounding == difference.is_rounding and spread.is_fault == difference.is_fault
-            if same_kind and own <= share and difference.flipped <= OWN_SPREADS * max(spread.flipped, 0.0):
+            is_as_far = again.gap.rms <= OWN_SPREADS * spread.gap.rms
+            if same_kind and is_as_far and difference.flipped <= OWN_SPREADS * spread.flipped:
                 extent = f" by up to {spread.max_abs_error:.3g}" if spread.max_abs_error else ""
                 detail = f"Eager differs from itself{extent}, so the two cannot be told apart."
                 return self._told(subject, "nondeterministic", difference, detail)
         if call.eager is not None and subject != "update":
-            first = call.eager.copied(trial.device)
-            before = compared(subject, first, one, call)
-            strays = not before.close and self._is_more_than_rounding(subject, before, first, one)
-            if strays and (
-                spread.close or gap_of(subject, first, one).rms > OWN_SPREADS * gap_of(subject, one, two).rms
-            ):
+            before = compared(subject, call.eager.copied(trial.device), one, call)
+            strays = spread.close or before.gap.rms > OWN_SPREADS * spread.gap.rms
+            if strays and self._is_more_than_rounding(before):
                 return self._told(subject, "not_checked", difference, f"{_sentence(difference)} {_REMEMBERS}")
         return None
 
-    def _is_more_than_rounding(self, subject: str, difference: Difference, one: Outcome, two: Outcome) -> bool:
-        return not difference.is_rounding or gap_of(subject, one, two).rms > self._limits.share
+    def _is_more_than_rounding(self, difference: Difference) -> bool:
+        is_small = difference.is_rounding and difference.gap.rms <= self._limits.share
+        return not difference.close and not is_small
 
     def _of_update(self, again: Difference, trial: Trial, call: Call) -> Numerics:
         """By eager's optimizer, given the compiled model's gradients."""
@@ -144,11 +144,11 @@ class Judge:
 
     def _of_rounding(self, subject: str, again: Difference, trial: Trial, call: Call, *, may_compile: bool) -> Numerics:
         """By what rounding does to eager, and by a wider type."""
-        verdict, detail, accuracy = self._weighed(subject, again, trial)
+        verdict, detail, accuracy = self._weighed(subject, again, trial, trial.compiled)
         # a jump that rounding makes in one call of ten is not in the first few
         if verdict in ("unsettled", "differ") and len(trial.members) == SEEDS:
             self._rerun.more(trial, call, self._limits)
-            verdict, detail, accuracy = self._weighed(subject, again, trial)
+            verdict, detail, accuracy = self._weighed(subject, again, trial, trial.compiled)
         if verdict in ("unsettled", "likely") and may_compile:
             agrees = attempt(lambda: self._agrees_in_wider_type(subject, call), None)
             if agrees is not None:
@@ -158,70 +158,60 @@ class Judge:
         if verdict == "unsettled":
             detail += " In some of these rows rounding did not do it to eager, so that it may be a fault."
         verdict = {"unsettled": "not_checked", "likely": "match"}.get(verdict, verdict)
-        ratio = accuracy.ratio if accuracy is not None and trial.exact is not None else None
-        return self._told(subject, verdict, again, detail, ratio)
+        return self._told(subject, verdict, again, detail, accuracy.ratio if accuracy is not None else None)
 
     def _weighed(
-        self, subject: str, difference: Difference, trial: Trial, actual: Outcome | None = None
+        self, subject: str, difference: Difference, trial: Trial, outcome: Outcome
     ) -> tuple[str, str, Accuracy | None]:
         """match, differ, not_checked; unsettled: some rows jumped that do not in eager, but not many; likely: a match
         in which an error of the rows that jump in eager would not show."""
         sentence = _sentence(difference)
-        jumped = trial.jumps(subject, self._limits, actual)
-        rows = {jump.path: jump.steady for jump in jumped}
-        found = trial.judged(subject, self._limits, rows, actual)
+        jumped = trial.jumps(subject, outcome, self._limits)
+        found = trial.judged(subject, outcome, self._limits, {jump.path: jump.steady for jump in jumped})
         far = sorted((jump for jump in jumped if jump.compiled), key=lambda jump: -jump.compiled)
         if wrong := next((jump for jump in far if jump.is_wrong), None):
             return "differ", f"{sentence} {wrong.fault}", found
         verdict = "likely" if self._limits.is_half and any(jump.own for jump in jumped) else "match"
         if any(jump.new for jump in far) or (difference.flipped and not far):
             verdict = "unsettled"
-        detail = " ".join([sentence, *(jump.words for jump in far[:1]), self._in_words(found, trial)])
-        if found is None:
-            found = trial.beside_eager(subject, self._limits, rows, actual)
+        detail = " ".join([sentence, *(jump.words for jump in far[:1])])
+        if found is None or found.is_of_eager:
             if found is not None and not found.passes:
-                return *self._by_precision(subject, trial, actual, sentence), found
+                return *self._by_precision(difference, trial), found
             if not far:
-                detail += "Rounding takes eager's own results as far."
-            detail = f"{detail} {self._no_wider_type(trial)}"
-        elif found.eager_share > self._limits.stray:
+                detail += " Rounding takes eager's own results as far."
+            return verdict, f"{detail} {self._no_wider_type(trial)}", found
+        nearer = "nearer to" if found.compiled < found.eager else "further from"
+        detail += f" Against {trial.exact_type} the errors are {found.eager:.3g} (eager)"
+        detail += f" and {found.compiled:.3g} (compiled, {nearer} the truth)."
+        if found.eager_share > self._limits.stray:
             detail += f" Eager's own error is {found.eager_share:.2g} of the values, too much to judge by."
             return "not_checked", detail, found
-        elif not found.passes:
-            return "differ", detail, found
-        return verdict, detail, found
-
-    def _in_words(self, found: Accuracy | None, trial: Trial) -> str:
-        if found is None:
-            return ""
-        nearer = "nearer to" if found.compiled < found.eager else "further from"
-        against = f"Against {trial.exact_type} the errors are {found.eager:.3g} (eager)"
-        return f"{against} and {found.compiled:.3g} (compiled, {nearer} the truth)."
+        return verdict if found.passes else "differ", detail, found
 
     def _no_wider_type(self, trial: Trial) -> str:
         why = trial.why_not_exact or "its results have another type in it"
         return f"There is no reference in double precision: {why}."
 
-    def _by_precision(self, subject: str, trial: Trial, actual: Outcome | None, sentence: str) -> tuple[str, str]:
+    def _by_precision(self, difference: Difference, trial: Trial) -> tuple[str, str]:
         """Farther than rounding took eager: only what the precision in force cannot explain at all is a difference."""
-        gap, name = gap_of(subject, trial.eagers[0], actual or trial.compiled), self._limits.name
-        share = f"{sentence} That is {gap.rms:.2g} of the values"
-        if within(gap, self._limits):
-            return "not_checked", f"{share}, which {name} may explain. {self._no_wider_type(trial)}"
-        return "differ", f"{share}, more than {name} explains. {self._no_wider_type(trial)}"
+        share = f"{_sentence(difference)} That is {difference.gap.rms:.2g} of the values"
+        if self._limits.explains(difference.gap):
+            return "not_checked", f"{share}, which {self._limits.name} may explain. {self._no_wider_type(trial)}"
+        return "differ", f"{share}, more than {self._limits.name} explains. {self._no_wider_type(trial)}"
 
     def _agrees_in_wider_type(self, subject: str, call: Call) -> bool:
         types, precision = (SINGLE, "fp32") if self._limits.is_half else (DOUBLE, "fp64")
-        one, two = (outcome.part(subject) for outcome in self._rerun.in_wider_type(call, types))
-        difference = compare(one, two, subject)
-        common = subject in COMMON_SCALE
-        return difference.close or (difference.is_rounding and within(apart(one, two, common=common), TABLE[precision]))
+        difference = compared(subject, *self._rerun.in_wider_type(call, types), call)
+        return difference.close or (difference.is_rounding and TABLE[precision].explains(difference.gap))
 
     def _without_trial(self, subject: str, finding: Finding, why: str) -> Numerics:
         difference = finding.difference
-        if difference.is_fault or (difference.is_rounding and not within(finding.gap, self._limits)):
-            return self._told(subject, "differ", difference, f"{_sentence(difference)} {why}")
-        return self._told(subject, "not_checked", difference, f"{_sentence(difference)} {why}")
+        may_be_rounding = not difference.is_fault and (
+            not difference.is_rounding or self._limits.explains(difference.gap)
+        )
+        verdict = "not_checked" if may_be_rounding else "differ"
+        return self._told(subject, verdict, difference, f"{_sentence(difference)} {why}")
 
     def _by_stage(self, subject: str, call: Call, trial: Trial) -> Iterator[Numerics]:
         """The same call on backends that leave out a part of the compiler: the first that differs has the fault."""
