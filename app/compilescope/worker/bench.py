@@ -16,7 +16,7 @@ from compilescope.domain.workload import MEASURED, Job, Workload
 from compilescope.worker import blame, compiling, environment, first_use, memory, noise, provenance, setting, steady
 from compilescope.worker.capture import Capture
 from compilescope.worker.channel import Channel
-from compilescope.worker.check import SLOW_CALL_S, Call, Checker, Outcome, outcome
+from compilescope.worker.check import Call, Checker, Outcome, outcome
 from compilescope.worker.clocks import clock_for
 from compilescope.worker.effects import Before
 from compilescope.worker.entered import Entries
@@ -25,7 +25,7 @@ from compilescope.worker.errors import WorkerError
 from compilescope.worker.instances import Instance
 from compilescope.worker.likeness import synchronise
 from compilescope.worker.models import storage_bytes
-from compilescope.worker.pair import SHARED, Pair, Pairs
+from compilescope.worker.pair import SHARED, Pair, Pairs, belongs
 from compilescope.worker.profiling import Profiler
 from compilescope.worker.proof import Proof, plain_sides, prove
 from compilescope.worker.steady import Steady
@@ -33,7 +33,6 @@ from compilescope.worker.steps import Recipe, Side
 from compilescope.worker.timing import Plan, Timer
 from compilescope.worker.verdicts import Judge
 
-FEWEST_WARM_UPS, MOST_WARM_UPS = 3, 16
 MOST_LATE_COMPILES = 2
 EAGER, COMPILED = "eager", "compiled"
 STANCE = "force_eager"
@@ -176,7 +175,7 @@ class Bench:
         """An uncompiled side; by name, also of the model that is to be compiled."""
         instance = self._pair.eager if name == EAGER else self._pair.compiled
         side = Side(name, instance.model, instance.model, self._recipe(instance))
-        _belongs(side, instance)
+        belongs(side, instance)
         side.stance = STANCE if self._script_compiles else None
         return side
 
@@ -187,7 +186,7 @@ class Bench:
         if self._job.task == "calibrate":
             return self._eager_side(COMPILED)
         side = compiling.compiled_side(instance.model, self._config, recipe)
-        _belongs(side, instance)
+        belongs(side, instance)
         return side
 
     def _recipe(self, instance: Instance) -> Recipe:
@@ -277,7 +276,7 @@ class Bench:
         compile story; both sides then stand where they stood before."""
         row = Steady(side=self._compiled, inputs=self._compiled.take(self._inputs[COMPILED]), seed=self._seed)
         before = Before(self._compiled, row.inputs)
-        compiles = self._called_until_quiet(row)
+        compiles = row.call_until_quiet(lambda: self._capture.compiles_seen)
         with self._paused():
             before.put_back()
         if compiles > MOST_LATE_COMPILES:
@@ -302,25 +301,7 @@ class Bench:
         """The same with what is timed, each call as it will be there; what putting back makes compile is ours."""
         row = self._steady[COMPILED]
         with self._paused() if row.undo else contextlib.nullcontext():
-            self._called_until_quiet(row)
-
-    def _called_until_quiet(self, row: Steady) -> int:
-        """Call until two calls in a row, or a slow one, compile nothing; how many of the calls compiled."""
-        step = row.again()
-        quiet = compiles = 0
-        with row.side.ready():
-            for call in range(MOST_WARM_UPS):
-                seen, began = self._capture.compiles_seen, perf_counter()
-                step()
-                if self._capture.compiles_seen == seen:
-                    quiet += 1
-                else:
-                    quiet, compiles = 0, compiles + 1
-                is_slow = perf_counter() - began > SLOW_CALL_S
-                if quiet and (is_slow or (call + 1 >= FEWEST_WARM_UPS and quiet >= 2)):
-                    break
-        row.side.synchronize()
-        return compiles
+            row.call_until_quiet(lambda: self._capture.compiles_seen)
 
     def _count_entries(self) -> None:
         """How often one call enters compiled code; the timed calls know nothing of it."""
@@ -457,11 +438,6 @@ class Bench:
             yield
         finally:
             self._capture.resume()
-
-
-def _belongs(side: Side, instance: Instance) -> None:
-    """A side's calls find the modules of its own load, and what they may change is that load's."""
-    side.own, side.home, side.follows = instance.globals(), instance.at_home, instance.follows
 
 
 def _recompiling(compiles: int, *, reached_limit: bool) -> Warning:

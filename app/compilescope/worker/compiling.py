@@ -42,7 +42,11 @@ def preload_triton() -> None:
 
 
 def compiled_side(
-    model: nn.Module, config: Config, recipe: Recipe, extra: Mapping[str, OptionValue] | None = None
+    model: nn.Module,
+    config: Config,
+    recipe: Recipe,
+    extra: Mapping[str, OptionValue] | None = None,
+    name: str = "compiled",
 ) -> Side:
     """The compiled side of a model: the model is compiled, or its whole training step, as the configuration says."""
 
@@ -50,8 +54,8 @@ def compiled_side(
         return compile_callable(work, config, extra)
 
     if config.scope == "step" and recipe.training:
-        return Side("compiled", model, model, recipe, compile_step=compiled)
-    return Side("compiled", model, compiled(model), recipe)
+        return Side(name, model, model, recipe, compile_step=compiled)
+    return Side(name, model, compiled(model), recipe)
 
 
 def compile_callable(work: Any, config: Config, extra: Mapping[str, OptionValue] | None = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import perf_counter  # by name: a script may put a clock of its own in its place
 
 from compilescope.domain.events import Memory, Warning
 from compilescope.worker.check import SLOW_CALL_S
@@ -15,6 +16,7 @@ from compilescope.worker.steps import Side
 
 _RUNNING_STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 NAMED = 4
+FEWEST_WARM_UPS, MOST_WARM_UPS = 3, 16
 
 
 @dataclass(kw_only=True)
@@ -55,6 +57,24 @@ class Steady:
             step()
 
         return call
+
+    def call_until_quiet(self, compiles_seen: Callable[[], int]) -> int:
+        """Call until two calls in a row, or a slow one, compile nothing; how many of the calls compiled."""
+        step = self.again()
+        quiet = compiles = 0
+        with self.side.ready():
+            for call in range(MOST_WARM_UPS):
+                seen, began = compiles_seen(), perf_counter()
+                step()
+                if compiles_seen() == seen:
+                    quiet += 1
+                else:
+                    quiet, compiles = 0, compiles + 1
+                is_slow = perf_counter() - began > SLOW_CALL_S
+                if quiet and (is_slow or (call + 1 >= FEWEST_WARM_UPS and quiet >= 2)):
+                    break
+        self.side.synchronize()
+        return compiles
 
 
 def _changing(roots: dict[str, object]) -> dict[str, object]:
@@ -106,8 +126,6 @@ def peaks(row: Steady, foreign: int) -> Memory:
     step, side = row.again(), row.side
 
     def work() -> None:
-        from time import perf_counter
-
         with side.ready():
             began = perf_counter()
             step()
