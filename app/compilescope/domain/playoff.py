@@ -50,6 +50,11 @@ class PlayOff:
         )
 
 
+def contest(run_id: str, one: Run, two: Run) -> Run:
+    """The run that a play-off is while it goes on; no row of any table."""
+    return Run(run_id, config=one.config, workload=two.workload, label=f"Play-off: {two.label} against {one.label}")
+
+
 def outcome(run: Run, one: Run, two: Run) -> PlayOff | None:
     """What came of a play-off whose run is over; None where it was stopped, so that it may be made again."""
     if run.outcome == "stopped":

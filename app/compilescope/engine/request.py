@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from compilescope.domain.config import Config
@@ -51,3 +51,8 @@ class RunRequest:
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", self.id) or self.id.startswith("."):
             raise ValueError(f"{self.id!r} cannot name a run: it becomes a folder and an environment variable")
+
+
+def play_off_request(one: RunRequest, two: RunRequest) -> RunRequest:
+    """The same work as two runs had, now with their configurations beside each other."""
+    return replace(one, id=new_run_id(), task="playoff", rival=two.config)
