@@ -1,7 +1,7 @@
 """A model script with compilers of its own, of which each leaves out more of the work that eager does in vain."""
 
-# eager makes 24 products and needs 8; `lean` makes those, `thrice` as many as eager
-SCRIPT = '''
+# eager makes 72 products and needs 24; `lean` makes those, `close` one more, `thrice` as many as eager
+SCRIPT = """
 import torch
 from torch import nn
 from torch._dynamo import list_backends, register_backend
@@ -27,9 +27,14 @@ def thrice(gm, _):
     return without_dead_code(gm, 2)
 
 
-def alike(gm, _):
-    """As lean, by another name."""
-    return without_dead_code(gm, 0)
+def close(gm, _):
+    work = without_dead_code(gm, 0)
+
+    def run(*arguments):
+        arguments[-1] @ arguments[-1]
+        return work(*arguments)
+
+    return run
 
 
 def meddling(gm, _):
@@ -37,7 +42,7 @@ def meddling(gm, _):
     return without_dead_code(gm, 0)
 
 
-for backend in (lean, thrice, alike, meddling):
+for backend in (lean, thrice, close, meddling):
     if backend.__name__ not in list_backends(exclude_tags=()):
         register_backend(backend)
 
@@ -48,7 +53,7 @@ class Model(nn.Module):
         self.weight = nn.Parameter(torch.randn(128, 128) / 12)
 
     def forward(self, x):
-        for _ in range(8):
+        for _ in range(24):
             for _ in range(2):
                 in_vain = x @ self.weight
             x = x @ self.weight
@@ -57,4 +62,4 @@ class Model(nn.Module):
 
 def get_inputs():
     return [torch.randn(128, 128)]
-'''
+"""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-LEAN, THRICE, ALIKE = (Config(backend=name) for name in ("lean", "thrice", "alike"))
+LEAN, THRICE = (Config(backend=name) for name in ("lean", "thrice"))
 
 
 def ratio(told: Told) -> float:
