@@ -15,6 +15,7 @@ from compilescope.worker.steps import Recipe, Side
 
 # torch's own backends that build no code; whatever else there is may ask for Inductor
 _WITHOUT_INDUCTOR = ("eager", "aot_eager", "aot_eager_decomp_partition")
+TORCHS_OWN = ("inductor", "cudagraphs", *_WITHOUT_INDUCTOR)
 
 
 def preload(backend: str) -> None:

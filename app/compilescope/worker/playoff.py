@@ -8,12 +8,13 @@ so does a recompile limit: where both sides compile the same frame of a library,
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 
+from compilescope.domain.config import Config
 from compilescope.domain.events import Event
 from compilescope.domain.workload import Job
 from compilescope.worker import compiling, setting, steady
@@ -95,18 +96,22 @@ class PlayOff:
             compiling.preload(config.backend)
         self._capture.install()
         inputs = pair.make_inputs(self._seed)
-        before = _settings()
         for name in self._in_order:
+            config, before = self._configs[name], _settings()
             instance = pair.eager if name == RIVAL else pair.compiled
-            side = compiling.compiled_side(instance.model, self._configs[name], self._recipe(instance), name=name)
+            side = compiling.compiled_side(instance.model, config, self._recipe(instance), name=name)
             belongs(side, instance)
             self._rows[name] = Steady(side=side, inputs=side.take(inputs[name]), seed=self._seed)
             self._rows[name].call()
-            if changed := [key for key, value in _settings().items() if value != before.get(key, value)]:
-                raise WorkerError(
-                    f"{self._configs[name].label} changes {changed[0]} for the whole process, so that the two cannot "
-                    "meet in one."
-                )
+            if config.backend not in compiling.TORCHS_OWN:
+                self._refuse_meddling(config, before)
+
+    def _refuse_meddling(self, config: Config, before: Mapping[str, Any]) -> None:
+        changed = [key for key, value in _settings().items() if value != before.get(key, value)]
+        if changed:
+            raise WorkerError(
+                f"{config.label} changes {changed[0]} for the whole process, so that the two cannot meet in one."
+            )
 
     def _warm_up(self) -> None:
         rows = [self._rows[name] for name in self._in_order]
