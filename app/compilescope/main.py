@@ -93,6 +93,7 @@ class WindowApp(QObject):
         self.bridge = Bridge(self.feed, self)
         self.findings = Findings(self)
         self.session = Session(self.state, self.bridge, self.engine, self.feed)
+        self.session.play_offs.decided.connect(self.findings.reconsider)
         self.history = HistoryCommands(self.feed, self.state, self.findings, self.session)
         self.window = MainWindow(
             Parts(

@@ -79,6 +79,11 @@ class RecordedFeed(Feed):
         if self.history is not None:
             self.history.arrange(comparison_id, run_ids)
 
+    def note_play_offs(self, comparison: Comparison) -> None:
+        """A comparison that is stored has another play-off."""
+        if self.history is not None:
+            self.history.set_play_offs(comparison)
+
     def resume(self, requests: Sequence[RunRequest]) -> None:
         """Keep runs that are stored and have been interrupted."""
         if self.history is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.backends import SCRIPT
 
 pytestmark = pytest.mark.slow
 
@@ -75,6 +76,27 @@ def test_that_a_comparison_is_compiled_measured_and_written(command_line: Any) -
     assert "model.py" in (command_line.folder / "out.md").read_text()
     assert "default" in found.stdout and "eager" in found.stdout
     assert "[2/2] backend eager" in found.stderr
+
+
+def test_that_a_play_off_decides_between_two_that_nearly_tie(command_line: Any) -> None:
+    script = command_line.script(SCRIPT)
+    words = ("--backend", "lean", "--backend", "close", "--budget", "1", "--threads", "1", "--device", "cpu")
+
+    found = command_line.run("bench", script, *words, "--json", "out.json")
+
+    assert found.returncode == 0, found.stderr
+    result = json.loads((command_line.folder / "out.json").read_text())
+    lean, close = result["runs"]
+    chosen = result["recommendation"]
+    # a calm machine tells them apart without one
+    assert result["play_offs"] or (chosen["is_best"] and chosen["run"] == lean["id"])
+    for row in result["play_offs"]:
+        assert row["problem"] is None and {row["one"], row["two"]} == {lean["id"], close["id"]}
+        assert "In a play-off" in chosen["summary"] and "In a play-off" in " ".join(found.stdout.split())
+        assert "Play-off: " in found.stderr
+    # of what it does more, nobody may be told that it is faster
+    assert not (chosen["is_best"] and chosen["run"] == close["id"])
+    assert [run["label"] for run in result["runs"]] == ["lean", "close"]
 
 
 def test_that_one_failing_configuration_does_not_stop_the_others(command_line: Any) -> None:

@@ -11,9 +11,12 @@ import pytest
 from compilescope import paths
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
+from compilescope.domain.playoff import PlayOff, outcome
 from compilescope.domain.run import Run
-from compilescope.domain.workload import Workload
+from compilescope.domain.workload import Job, Measurement, Workload
+from compilescope.engine.command import job_of
 from compilescope.engine.feed import RunEvents, RunStarted
+from compilescope.engine.request import play_off_request
 from compilescope.engine.supervisor import RunRequest
 
 
@@ -65,6 +68,29 @@ def test_that_the_worker_runs_in_the_scripts_folder(engine: Any, tmp_path: Path)
     told = engine.run("report_surroundings")
 
     assert json.loads(told.lines[0])["folder"] == str(tmp_path)
+
+
+def test_that_a_play_off_is_a_cold_and_a_warm_process_that_know_both_configurations(engine: Any) -> None:
+    one = RunRequest(config=Config(mode="reduce-overhead"), measurement=Measurement(budget_s=8.0), cache="mine")
+    request = play_off_request(one, RunRequest(config=Config(dynamic=True)))
+
+    job = job_of(request, "cold")
+    told = engine.run("ok", request={"task": "playoff", "rival": request.rival})
+
+    assert (job.task, job.config, job.rival) == ("playoff", Config(mode="reduce-overhead"), Config(dynamic=True))
+    assert Job.decode(job.encode()) == job
+    assert (job.measurement.budget_s, job.trace, request.cache) == (4.0, None, "mine")
+    assert told.ended.outcome == "finished"
+    assert [hello.start for hello in told.of(e.Hello)] == ["cold", "warm"]
+
+
+def test_that_a_play_off_that_fails_ends_as_any_run(engine: Any) -> None:
+    told = engine.run("ok", request={"task": "playoff", "rival": Config()}, playoff={"mode": "fail"})
+
+    run = Run("p", config=Config(), workload=Workload(script="s.py")).apply_all(told.events)
+    one, two = (Run(name, config=Config(), workload=Workload(script="s.py")) for name in ("one", "two"))
+    assert told.ended.outcome == "failed"
+    assert outcome(run, one, two) == PlayOff(one="one", two="two", problem="no such thing")
 
 
 def test_that_an_inspection_is_one_process(engine: Any) -> None:

@@ -35,8 +35,9 @@ def run_two(desk: Any) -> None:
 
 
 def is_listed(desk: Any, finished: int) -> bool:
+    """The runs are over, and so is the play-off that may follow."""
     rows = desk.store.comparisons()
-    return bool(rows) and rows[0].finished == finished and not rows[0].unfinished
+    return bool(rows) and rows[0].finished == finished and not rows[0].unfinished and not desk.state.is_busy
 
 
 def show_history(desk: Any) -> None:

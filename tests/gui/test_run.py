@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QToolButton
 
 from compilescope.domain.events import FirstCall, Hello
-from compilescope.engine import process
+from compilescope.engine import process, tree
 from compilescope.ui.panels.breaks_pane import BreaksPane
 from compilescope.ui.panels.source_view import SourceView
 from compilescope.ui.panels.table import DataTable
@@ -61,6 +61,53 @@ def test_that_every_ticked_configuration_runs_and_has_its_row(desk: Any) -> None
     desk.window.workspace.comparison.refresh()
 
     assert [row[0] for row in desk.cells("comparison")] == ["eager", "default", "default · dynamic"]
+
+
+def run_two(desk: Any, **options: Any) -> None:
+    """Two configurations that their own runs cannot tell apart."""
+    desk.window.open_script(desk.script("ok", **options))
+    click_chip(desk, "dynamic on")
+    desk.window.run()
+
+
+def test_that_two_that_cannot_be_told_apart_meet_in_a_play_off(desk: Any) -> None:
+    told: list[str] = []
+    desk.state.activity_changed.connect(lambda: told.append(desk.window.workspace.answer.answer.title))
+
+    run_two(desk, playoff={"eager_s": 1.1e-3})
+    desk.wait(desk.is_over, 30)
+    desk.window.workspace.comparison.refresh()
+
+    answer = desk.window.workspace.answer.answer
+    assert any(title.startswith("Play-off: default against default · dynamic") for title in told)
+    assert answer.title.startswith("Use default · dynamic")
+    assert "In a play-off default · dynamic took 0.9" in answer.text
+    # it is no configuration of its own
+    assert [row[0] for row in desk.cells("comparison")] == ["eager", "default", "default · dynamic"]
+    desk.store.flush()
+    assert desk.store.load(desk.state.comparison.id).play_offs == desk.state.comparison.play_offs
+
+
+def test_that_a_play_off_that_fails_is_told_and_changes_nothing(desk: Any) -> None:
+    run_two(desk, playoff={"mode": "fail"})
+    desk.wait(desk.is_over, 30)
+
+    answer = desk.window.workspace.answer.answer
+    assert answer.title.startswith("Use default:")
+    assert "A play-off of default · dynamic against default came to nothing: no such thing." in answer.text
+
+
+def test_that_escape_stops_a_play_off_and_leaves_what_was_measured(desk: Any) -> None:
+    run_two(desk, playoff={"mode": "hang"})
+    desk.wait(lambda: desk.state.play_off is not None and bool(tree.marked(desk.state.play_off.id)), 30)
+    play_off = desk.state.play_off.id
+
+    desk.qtbot.keyClick(desk.window, Qt.Key.Key_Escape)
+    desk.wait(desk.is_over)
+
+    assert tree.marked(play_off) == [] and desk.state.comparison.play_offs == []
+    assert [run.outcome for run in desk.state.runs] == ["finished", "finished"]
+    assert desk.window.workspace.answer.answer.title.startswith("Use default:")
 
 
 def test_that_escape_stops_a_run_that_hangs_and_leaves_no_process(desk: Any) -> None:

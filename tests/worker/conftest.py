@@ -104,6 +104,7 @@ def run_job(
     cache: str | None = None,
     timeout: float = 240,
     environment: dict[str, str] | None = None,
+    rival: Config | None = None,
     **workload: object,
 ) -> Told:
     """One process of a run, on the CPU unless said otherwise."""
@@ -112,6 +113,7 @@ def run_job(
         task=task,  # type: ignore[arg-type]
         workload=Workload(script=str(script), **{"device": "cpu", **workload}),  # type: ignore[arg-type]
         config=config or Config(),
+        rival=rival,
         measurement=Measurement(budget_s=budget),
     )
     with tempfile.TemporaryDirectory(prefix="compilescope-", ignore_cleanup_errors=True) as fresh:

@@ -209,6 +209,11 @@ def _add_measurement(parser: Parser) -> None:
         help="on CUDA: blocks of calls follow each other without a pause, as under steady load (on where it can be), "
         "or the card rests between them",
     )
+    group.add_argument(
+        "--no-play-off",
+        action="store_true",
+        help="do not time the configurations that cannot be told apart in turns, once all have run",
+    )
     group.add_argument("--cache", choices=("fresh", "mine"), default="fresh", help="compiler caches: fresh, or yours")
 
 

@@ -25,11 +25,13 @@ from compilescope.domain.errors import UsageError
 from compilescope.domain.estimate import estimate, rough, total_s
 from compilescope.domain.keyhistory import with_keys
 from compilescope.domain.matrix import Row
+from compilescope.domain.playoff import contest, outcome
+from compilescope.domain.rematch import next_pair
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.scan import scan
 from compilescope.engine.feed import LogLines, RunEvents, RunStarted
-from compilescope.engine.request import RunRequest, new_run_id
+from compilescope.engine.request import RunRequest, new_run_id, play_off_request
 from compilescope.engine.supervisor import Supervisor, forget
 from compilescope.recording import RecordedFeed, key_sources, sweep_runs
 from compilescope.report import tables
@@ -65,7 +67,9 @@ def bench(arguments: argparse.Namespace) -> int:
                     Run(request.id, config=row.config, workload=row.workload, label=row.label)
                     for request, row in zip(requests, planned, strict=True)
                 )
-                was_stopped = _Bench(requests, comparison, history, log).carry_out()
+                was_stopped = _Bench(
+                    requests, comparison, history, log, plays_off=not arguments.no_play_off
+                ).carry_out()
             source = history.source(comparison.id) if history else None
             result = with_keys(comparison_json(comparison), comparison, key_sources(history))
             if baseline:
@@ -145,12 +149,16 @@ class _Bench:
         comparison: Comparison,
         history: History | None,
         log: IO[bytes] | None = None,
+        *,
+        plays_off: bool,
     ) -> None:
         self._requests = requests
+        self._plays_off = plays_off
         self._log = log
         self._comparison = comparison
         self._progress = Progress(len(requests))
         self._feed = RecordedFeed(lambda: history)
+        self._requested = {request.id: request for request in requests}
         self._runs = {run.id: run for run in comparison.runs}
         self._interrupts = 0
         self._feed.begin(comparison, requests)
@@ -158,17 +166,35 @@ class _Bench:
     def carry_out(self) -> bool:
         """Run everything; True where the user stopped it."""
         with self._interruptible(), Supervisor(self._feed) as supervisor:
-            for request in self._requests:
-                supervisor.submit(request)
-            heeded = 0
-            while not all(run.is_over for run in self._runs.values()):
-                if self._interrupts > heeded:
-                    heeded = self._interrupts
-                    self._progress.say("Stopping …" if heeded == 1 else "Stopping at once …")
-                    supervisor.stop(now=heeded > 1)
-                self._feed.wait(TICK_S)
-                self._take()
+            self._run(supervisor, self._requests)
+            while not self._interrupts and (pair := self._next_pair()):
+                self._play_off(supervisor, *pair)
         return self._interrupts > 0
+
+    def _run(self, supervisor: Supervisor, requests: Sequence[RunRequest]) -> None:
+        """Until all of these are over."""
+        for request in requests:
+            supervisor.submit(request)
+        heeded = 0
+        while not all(self._runs[request.id].is_over for request in requests):
+            if self._interrupts > heeded:
+                heeded = self._interrupts
+                self._progress.say("Stopping …" if heeded == 1 else "Stopping at once …")
+                supervisor.stop(now=heeded > 1)
+            self._feed.wait(TICK_S)
+            self._take()
+
+    def _next_pair(self) -> tuple[Run, Run] | None:
+        return next_pair(self._comparison, self._requested) if self._plays_off else None
+
+    def _play_off(self, supervisor: Supervisor, one: Run, two: Run) -> None:
+        request = play_off_request(self._requested[one.id], self._requested[two.id])
+        run = self._runs[request.id] = contest(request.id, one, two)
+        self._run(supervisor, [request])
+        found = outcome(run, one, two)
+        if found:
+            self._comparison.play_offs.append(found)
+            self._feed.note_play_offs(self._comparison)
 
     def _take(self) -> None:
         for item in self._feed.drain():
@@ -176,11 +202,15 @@ class _Bench:
             match item:
                 case LogLines(lines=lines) if self._log:
                     self._write_log(lines)
-                case RunStarted():
-                    self._progress.begin(list(self._runs).index(run.id) + 1, run)
+                case RunStarted(request=request):
+                    if request.task == "playoff":
+                        self._progress.begin_play_off(run)
+                    else:
+                        self._progress.begin(list(self._runs).index(run.id) + 1, run)
                 case RunEvents(events=events):
                     run.apply_all(events)
-                    self._feed.heed_calibration(self._comparison, run)
+                    if run.id in self._requested:
+                        self._feed.heed_calibration(self._comparison, run)
                     if run.is_over:
                         self._progress.end(run)
                         self._feed.finish(run)

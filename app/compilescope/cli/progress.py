@@ -40,6 +40,10 @@ class Progress:
         self._going[run.id] = _Told(number=number)
         self._line(f"[{number}/{self._runs}] {run.label}")
 
+    def begin_play_off(self, run: Run) -> None:
+        self._going[run.id] = _Told(number=0)
+        self._line(run.label)
+
     def show(self, run: Run) -> None:
         """Tell the stages that ended since the last time, and on a terminal the one that is on."""
         told = self._going.get(run.id)

@@ -12,6 +12,7 @@ from compilescope.domain.config import Config
 from compilescope.domain.faults import fault
 from compilescope.domain.matrix import workload_name
 from compilescope.domain.measures import Measures, measure
+from compilescope.domain.playoff import PlayOff
 from compilescope.domain.ranking import Ranking, allowing_for, rank
 from compilescope.domain.run import Run
 from compilescope.domain.standing import verdict_word
@@ -47,12 +48,16 @@ GIVEN_UP = ("no_step_counts", "recompiles_while_timed", "not_comparable")
 
 @dataclass(kw_only=True)
 class Comparison:
-    """Runs that were asked for together. `created` is Unix time; `noise_floor` what calibration found."""
+    """Runs that were asked for together. `created` is Unix time; `noise_floor` what calibration found.
+
+    `play_offs` between the runs, as they were made.
+    """
 
     id: str
     created: float
     runs: list[Run] = field(default_factory=list)
     noise_floor: float = NOISE_FLOOR
+    play_offs: list[PlayOff] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +67,16 @@ class Rival:
     run_id: str
     label: str
     speedup: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meeting:
+    """A play-off with the labels of its two; see `PlayOff`."""
+
+    one: str
+    two: str
+    ratio: Interval | None
+    problem: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +98,7 @@ class Recommendation:
     `count`: configurations that were timed, those that run the same code counted once.
     `speedup`: of the chosen run; `pooled`: of it and those of the same code together; `allowing`: that, as wide as the
     choice among `count` makes it. `ties`, `undecided`, `by_chance`: see `Ranking`.
+    `meetings`: the play-offs between its runs.
     `break_even`: of the cold first call, known or not; `own_break_even`: see `Verdict`.
     `caveats`: what to know before relying on it. `given_up`: why nothing more can be measured.
     `scope`: the workload that it holds for, where there are several; `others`: what holds for the other ones.
@@ -105,6 +121,7 @@ class Recommendation:
     ties: tuple[Rival, ...] = ()
     undecided: tuple[Rival, ...] = ()
     by_chance: tuple[Rival, ...] = ()
+    meetings: tuple[Meeting, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     given_up: tuple[str, ...] = ()
     problem: str = ""
@@ -132,20 +149,25 @@ def recommend(comparison: Comparison) -> Recommendation | None:
 
 
 def _recommend(comparison: Comparison) -> Recommendation | None:
-    groups = _groups([run for run in comparison.runs if run.is_over and not run.is_trace])
-    found = [_recommend_one(group, comparison.noise_floor) for group in groups]
+    groups = groups_of(comparison.runs)
+    found = [_recommend_one(group, comparison) for group in groups]
     if len(found) < 2:
         return found[0] if found else None
     named = [replace(one, scope=workload_name(group[0].workload)) for one, group in zip(found, groups, strict=True)]
     return replace(named[0], others=tuple(named[1:]))
 
 
-def _recommend_one(over: Sequence[Run], noise_floor: float) -> Recommendation:
+def ranked(over: Sequence[Run], comparison: Comparison) -> tuple[dict[Run, Verdict], Ranking]:
+    """Verdicts on runs of one workload, and how they rank."""
+    judged = {run: verdict for run in over if (verdict := judge(run, comparison.noise_floor))}
+    return judged, rank(judged, comparison.noise_floor, comparison.play_offs)
+
+
+def _recommend_one(over: Sequence[Run], comparison: Comparison) -> Recommendation:
     """The answer for runs of one workload."""
-    judged = {run: verdict for run in over if (verdict := judge(run, noise_floor))}
-    ranking = rank(judged, noise_floor)
+    judged, ranking = ranked(over, comparison)
     if ranking.chosen is None:
-        return _leave_it(over, judged, ranking)
+        return replace(_leave_it(over, judged, ranking), meetings=_meetings(over, comparison.play_offs))
     chosen, *same_code = ranking.chosen.runs
     pooled = ranking.chosen.speedup
     return Recommendation(
@@ -165,8 +187,9 @@ def _recommend_one(over: Sequence[Run], noise_floor: float) -> Recommendation:
         same_code=_rivals(same_code),
         ties=_rivals(run for entry in ranking.ties for run in entry.runs),
         undecided=_rivals(run for entry in ranking.undecided for run in entry.runs),
+        meetings=_meetings(over, comparison.play_offs),
         outcomes=_outcomes(judged),
-        caveats=_caveats(chosen, noise_floor),
+        caveats=_caveats(chosen, comparison.noise_floor),
     )
 
 
@@ -194,6 +217,15 @@ def _rivals(runs: Iterable[Run]) -> tuple[Rival, ...]:
     return tuple(Rival(run_id=run.id, label=run.label, speedup=measure(run).speedup) for run in runs)
 
 
+def _meetings(over: Sequence[Run], play_offs: Iterable[PlayOff]) -> tuple[Meeting, ...]:
+    labels = {run.id: run.label for run in over}
+    return tuple(
+        Meeting(one=labels[row.one], two=labels[row.two], ratio=row.ratio, problem=row.problem)
+        for row in play_offs
+        if row.one in labels and row.two in labels
+    )
+
+
 def _outcomes(judged: Mapping[Run, Verdict]) -> tuple[Outcome, ...]:
     return tuple(
         Outcome(
@@ -207,10 +239,10 @@ def _outcomes(judged: Mapping[Run, Verdict]) -> tuple[Outcome, ...]:
     )
 
 
-def _groups(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs by what they measure, the largest group first."""
+def groups_of(runs: Iterable[Run]) -> list[list[Run]]:
+    """The runs that are over by what they measure, the largest group first."""
     groups: list[list[Run]] = []
-    for run in runs:
+    for run in (run for run in runs if run.is_over and not run.is_trace):
         group = next((group for group in groups if group[0].workload == run.workload), None)
         if group is None:
             groups.append([run])

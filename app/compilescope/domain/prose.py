@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from compilescope.domain import units, words
 from compilescope.domain.breakeven import pays_off_text
-from compilescope.domain.comparison import Recommendation, Rival
+from compilescope.domain.comparison import Meeting, Recommendation, Rival
 from compilescope.domain.faults import HINT
 from compilescope.domain.statistics import Interval
 from compilescope.domain.verdict import interval_text
@@ -32,6 +32,7 @@ def headline(found: Recommendation) -> str:
 def sentences(found: Recommendation) -> list[str]:
     """What stands behind the headline."""
     told = list(_of_choice(found) if found.kind == "use" else _of_none(found))
+    told += map(_meeting_sentence, found.meetings)
     if found.others:
         told.append(f"This holds for {found.scope}.")
         told += [f"{words.upper(one.scope)}: {_lower(headline(one))}." for one in found.others]
@@ -100,6 +101,14 @@ def _ties_sentence(found: Recommendation) -> str:
     if len(found.ties) == 1 and is_higher:
         return f"{one.label} measured {interval_text(one.speedup)}, which is not a provable gain."
     return f"{_measured(found.ties)} cannot be told apart from it, and it is the simplest."
+
+
+def _meeting_sentence(found: Meeting) -> str:
+    if found.ratio is None:
+        return f"A play-off of {found.one} against {found.two} came to nothing: {found.problem}."
+    ends = (found.ratio.value, found.ratio.high, found.ratio.low)
+    share, low, high = (units.ratio(1 / end).removesuffix("×") for end in ends)
+    return f"In a play-off {found.one} took {share} of {found.two}'s time ({low} to {high})."
 
 
 def _of_none(found: Recommendation) -> Iterator[str]:

@@ -4,6 +4,7 @@ Each speedup over eager has an interval of its own, which is right 95 times in 1
 luckiest, so that its own interval promises too much (the winner's curse). What is claimed of one that was chosen among
 k therefore holds for all k together: their intervals, each of 1 - 0.05 / k [1]. That the best is faster than others is
 claimed by comparing it with each of them, k - 1 comparisons at once, as in multiple comparisons with the best [2].
+Where a play-off has timed two of them in turns, it says how they compare, and not their two speedups over eager.
 
 [1] Dunn: Multiple Comparisons among Means, Journal of the American Statistical Association 56, 1961.
 [2] Hsu: Constrained Simultaneous Confidence Intervals for Multiple Comparisons with the Best, Annals of Statistics 12,
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from compilescope.domain import statistics
 from compilescope.domain.codekey import code_key
 from compilescope.domain.measures import measure
+from compilescope.domain.playoff import PlayOff, between
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import Interval
 from compilescope.domain.verdict import Verdict
@@ -40,11 +42,16 @@ class Entry:
     speedup: Interval | None
     is_faster: bool
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(run.id for run in self.runs)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
     """`count`: the entries that were timed; `has_same_code`: whether one of all entries stands for several runs.
 
+    `best`: the one with the highest speedup, unless a play-off shows another to be faster than that one.
     `chosen`: the simplest of those that tie with the `best`.
 
     `ties`: the others of those. `undecided`: not shown to be faster than eager, and may yet be as fast as the best.
@@ -60,7 +67,7 @@ class Ranking:
     by_chance: tuple[Entry, ...] = ()
 
 
-def rank(judged: Mapping[Run, Verdict], noise_floor: float) -> Ranking:
+def rank(judged: Mapping[Run, Verdict], noise_floor: float, play_offs: Sequence[PlayOff] = ()) -> Ranking:
     """The ranking of runs of one workload, each with its verdict."""
     entries = _entries({run: verdict for run, verdict in judged.items() if verdict.kind in _USABLE})
     timed = [(entry, entry.speedup) for entry in entries if entry.speedup]
@@ -70,21 +77,28 @@ def rank(judged: Mapping[Run, Verdict], noise_floor: float) -> Ranking:
     is_shared = any(len(entry.runs) > 1 for entry in entries)
     if not faster:
         return Ranking(count=count, has_same_code=is_shared, by_chance=tuple(entry for entry, _ in shown))
-    best, highest = max(faster, key=lambda found: found[1].value)
+    first, highest = max(faster, key=lambda found: found[1].value)
 
-    def may_match(own: Interval | None) -> bool:
-        return own is None or not is_apart(highest, own, noise_floor, count - 1)
+    def is_above(ratio: Interval | None) -> bool:
+        return ratio is not None and _is_faster(allowing_for(ratio, count - 1), noise_floor)
 
-    alike = [entry for entry, own in faster if entry is best or may_match(own)]
-    chosen = min(alike, key=lambda entry: _simplicity(entry.runs[0]))
+    def is_below_first(entry: Entry, own: Interval | None) -> bool:
+        return own is not None and is_above(_met(first, entry, play_offs) or relative(highest, own))
+
     known = [entry for entry, _ in faster]
+    met = [entry for entry in known if entry is first or _met(first, entry, play_offs)]
+    level = [entry for entry, own in faster if entry in met or not is_below_first(entry, own)]
+    # who loses a play-off is out; where all have lost one, they contradict each other
+    alike = [one for one in level if not any(is_above(_met(other, one, play_offs)) for other in level)] or level
+    best = first if first in alike else max(alike, key=lambda entry: entry.speedup.value if entry.speedup else 0.0)
+    chosen = min(alike, key=lambda entry: _simplicity(entry.runs[0]))
     return Ranking(
         count=count,
         has_same_code=is_shared,
         chosen=chosen,
         best=best,
         ties=tuple(entry for entry in alike if entry is not chosen),
-        undecided=tuple(entry for entry in entries if entry not in known and may_match(entry.speedup)),
+        undecided=tuple(entry for entry in entries if entry not in known and not is_below_first(entry, entry.speedup)),
     )
 
 
@@ -151,6 +165,12 @@ def _entries(judged: Mapping[Run, Verdict]) -> list[Entry]:
         )
         for runs in groups.values()
     ]
+
+
+def _met(one: Entry, two: Entry, play_offs: Sequence[PlayOff]) -> Interval | None:
+    """How many times as fast the code of one was in a play-off; None where there was none."""
+    found = between(play_offs, one.ids, two.ids)
+    return found.ratio if found else None
 
 
 def _is_faster(interval: Interval, noise_floor: float) -> bool:

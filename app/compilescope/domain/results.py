@@ -47,6 +47,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
                 _with_advice(run_json(run, noise_floor=comparison.noise_floor, common=workload), run, comparison)
                 for run in runs
             ],
+            "play_offs": [row.to_json() | {"problem": row.problem or None} for row in comparison.play_offs],
             "recommendation": _recommendation(recommend(comparison)),
         }
     )
@@ -82,7 +83,7 @@ def run_json(run: Run, *, noise_floor: float = NOISE_FLOOR, common: Mapping[str,
 
 
 def _with_advice(result: dict[str, Any], run: Run, comparison: Comparison) -> dict[str, Any]:
-    advice, faults = advise_with_faults(run, comparison.runs, comparison.noise_floor)
+    advice, faults = advise_with_faults(run, comparison.runs, comparison.noise_floor, comparison.play_offs)
     result["warnings"] += [_warning(row) for row in faults]
     return result | {"advice": [_advice(row) for row in advice]}
 

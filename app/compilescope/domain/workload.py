@@ -97,16 +97,17 @@ class Measurement:
         return cls(**known)
 
 
-Task = Literal["run", "calibrate", "inspect", "doctor"]
+Task = Literal["run", "playoff", "calibrate", "inspect", "doctor"]
 # those that measure, in a cold and a warm process
-MEASURED: tuple[Task, ...] = ("run", "calibrate")
+MEASURED: tuple[Task, ...] = ("run", "playoff", "calibrate")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One worker process's order, its first line on stdin.
 
-    `task`: "run" measures `config`; "calibrate" does the same with nothing compiled, eager beside a copy of itself;
+    `task`: "run" measures `config`; "playoff" does so with `rival` in the place of eager, and checks nothing anew;
+    "calibrate" measures with nothing compiled, eager beside a copy of itself;
     "inspect" builds model and inputs and describes them; "doctor" only describes the machine.
     `trace`: file that takes the structured trace (TORCH_TRACE format); None = no file.
     `budget_s` in `measurement` is this process's own share.
@@ -118,6 +119,7 @@ class Job:
     start: Start = "cold"
     workload: Workload | None = None
     config: Config | None = None
+    rival: Config | None = None
     measurement: Measurement = Measurement()
     trace: str | None = None
     kernel_sources: bool = True
@@ -131,6 +133,7 @@ class Job:
                 "start": self.start,
                 "workload": self.workload.to_json() if self.workload else None,
                 "config": self.config.to_json() if self.config else None,
+                "rival": self.rival.to_json() if self.rival else None,
                 "measurement": self.measurement.to_json(),
                 "trace": self.trace,
                 "kernel_sources": self.kernel_sources,
@@ -146,6 +149,7 @@ class Job:
             start=value["start"],
             workload=Workload.from_json(value["workload"]) if value.get("workload") else None,
             config=Config.from_json(value["config"]) if value.get("config") else None,
+            rival=Config.from_json(value["rival"]) if value.get("rival") else None,
             measurement=Measurement.from_json(value.get("measurement") or {}),
             trace=value.get("trace"),
             kernel_sources=value.get("kernel_sources", True),

@@ -68,6 +68,7 @@ def job_of(request: RunRequest, start: Start) -> Job:
         start=start,
         workload=workload,
         config=request.config,
+        rival=request.rival,
         measurement=measurement,
         trace=trace,
         # what is stored in the user's own caches stays as their own runs would store it

@@ -226,7 +226,7 @@ def _numbers_and_memory(found: Result) -> Iterator[Block]:
 
 
 def _advice(run: Run, name: str, comparison: Comparison, seen: Seen) -> Iterator[Block]:
-    found = advise(run, comparison.runs, comparison.noise_floor)
+    found = advise(run, comparison.runs, comparison.noise_floor, comparison.play_offs)
     if not found:
         return
     items, known = [], dict[str, list[str]]()

@@ -172,7 +172,7 @@ def _first_fixes(comparison: Comparison, chosen: str | None) -> list[str]:
     runs = [run for run in comparison.runs if run.id == chosen] or comparison.runs
     found: dict[str, str] = {}
     for run in runs:
-        for advice in advise(run, comparison.runs, comparison.noise_floor):
+        for advice in advise(run, comparison.runs, comparison.noise_floor, comparison.play_offs):
             if advice.severity != "note":
                 evidence = shortened(advice.evidence, FIX_CHARACTERS)
                 found.setdefault(advice.title, f"{advice.title}: {evidence[:1].lower()}{evidence[1:]}")

@@ -23,6 +23,10 @@ _ALONE = (
     "the time of a call by itself, waited for, with inputs and state put back before it, outside of the time; a block "
     "is worth the median of its calls."
 )
+_PLAY_OFF = (
+    "A play-off compiles two that their own runs could not tell apart in one process, each for a model of its own, and "
+    "times them in turns in a cold and in a warm one; it says how the two compare, and not their speedups over eager."
+)
 
 
 def commands(runs: Sequence[Run], measurement: Measurement | None = None) -> list[str]:
@@ -116,7 +120,8 @@ def method_sentences(comparison: Comparison) -> list[str]:
         f"{100 * TOO_NOISY:g} %; else it is too noisy to tell. {noise_floor_text(comparison.noise_floor)}",
         "Of configurations that cannot be told apart from the fastest, the simplest is recommended. Those of the same "
         "generated code count once. What is said of the one chosen among k holds for all k intervals at once (each of "
-        "1 − 0.05 / k), and that it is the best for all k − 1 comparisons with the others at once.",
+        "1 − 0.05 / k), and that it is the best for all k − 1 comparisons with the others at once."
+        + (f" {_PLAY_OFF}" if comparison.play_offs else ""),
         "Results (outputs, inputs and buffers after the call; loss and gradients of parameters in training, but not "
         "the optimizer’s update) are compared with eager’s on the same inputs, the same state and the same random "
         "numbers, and with a float64 reference where one can be made. A sweep is compared at each size; its verdict is "

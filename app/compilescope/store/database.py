@@ -85,6 +85,8 @@ CREATE TABLE recordings (
 );
 """
 
+SCHEMA_3 = "ALTER TABLE comparisons ADD COLUMN play_offs TEXT NOT NULL DEFAULT '[]'"
+
 
 def _execute(script: str, connection: sqlite3.Connection) -> None:
     for statement in script.split(";"):
@@ -96,6 +98,7 @@ def _execute(script: str, connection: sqlite3.Connection) -> None:
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     partial(_execute, SCHEMA_1),
     partial(_execute, keys.SCHEMA),
+    partial(_execute, SCHEMA_3),
 )
 
 

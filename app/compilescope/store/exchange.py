@@ -17,6 +17,7 @@ from typing import Any
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
 from compilescope.domain.errors import AppError, UsageError
+from compilescope.domain.playoff import PlayOff
 from compilescope.domain.workload import Workload
 from compilescope.store import traces
 
@@ -85,6 +86,7 @@ def write(
         **{key: comparison[key] for key in ("id", "created", "noise_floor", "title", "script", "notes")},
         "source": source,
         "tags": json.loads(comparison["tags"]),
+        "play_offs": json.loads(comparison["play_offs"]),
         "runs": [_run_json(number, row) for number, (row, _) in enumerate(runs)],
     }
     temporary = file.with_name(f".{file.name}.{new_id()}.part")
@@ -156,6 +158,7 @@ def _comparison_values(index: Mapping[str, Any]) -> dict[str, Any]:
         "script": _text(index["script"]),
         "notes": _text(index["notes"]),
         "tags": json.dumps([_text(tag) for tag in index["tags"]], ensure_ascii=False),
+        "play_offs": json.dumps([PlayOff.from_json(row).to_json() for row in index.get("play_offs") or ()]),
     }
 
 

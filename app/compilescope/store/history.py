@@ -29,6 +29,7 @@ from compilescope.store.records import (
     RunRow,
     Unfinished,
     folded,
+    stored_comparison,
     stored_request,
     summary_of,
     unfinished,
@@ -142,12 +143,11 @@ class History:
 
     def load(self, comparison_id: str) -> Comparison:
         """The comparison as it was, its runs folded from their stored events."""
-        found = self._comparison(comparison_id)
         runs = [
             folded(stored_request(row), row["label"], lines, self._traces / row["id"])
             for row, lines in self._recordings(comparison_id)
         ]
-        return Comparison(id=found["id"], created=found["created"], runs=runs, noise_floor=found["noise_floor"])
+        return stored_comparison(self._comparison(comparison_id), runs)
 
     def find(self, name: str) -> str:
         """The id that a person means by an id, the start of one, or "last"."""
@@ -215,6 +215,9 @@ class History:
 
     def set_noise_floor(self, comparison_id: str, noise_floor: float) -> None:
         self._change(comparison_id, {"noise_floor": noise_floor})
+
+    def set_play_offs(self, comparison: Comparison) -> None:
+        self._change(comparison.id, {"play_offs": json.dumps([row.to_json() for row in comparison.play_offs])})
 
     def delete(self, comparison_id: str) -> None:
         """Take a comparison off the list; `undo_delete` brings it back until `purge`."""

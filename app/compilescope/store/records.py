@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from compilescope.domain import events as e
+from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
+from compilescope.domain.playoff import PlayOff
 from compilescope.domain.run import Run
 from compilescope.domain.workload import Measurement, Workload
 from compilescope.store.traces import localised
@@ -190,6 +192,21 @@ def summary_of(run: Run, noise_floor: float | None = None) -> dict[str, Any]:
         "verdict": found.verdict.kind if found.verdict else None,
         **machine_of(run),
     }
+
+
+def stored_comparison(row: sqlite3.Row, runs: list[Run]) -> Comparison:
+    return Comparison(
+        id=row["id"],
+        created=row["created"],
+        runs=runs,
+        noise_floor=row["noise_floor"],
+        play_offs=stored_play_offs(row["play_offs"]),
+    )
+
+
+def stored_play_offs(text: str) -> list[PlayOff]:
+    """Those of a comparison's row. Raises ValueError where they are none."""
+    return [PlayOff.from_json(row) for row in json.loads(text)]
 
 
 def machine_of(run: Run) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from compilescope.domain.keyhistory import StoredKey, stored_keys, with_parts
 from compilescope.store import keys
 from compilescope.store.exchange import Archive
 from compilescope.store.recorder import recorded_lines, seal
-from compilescope.store.records import Request, folded, request_json, stored_request, summary_of
+from compilescope.store.records import Request, folded, request_json, stored_play_offs, stored_request, summary_of
 from compilescope.store.session import Session
 
 SOURCE_BYTES = 2**20
@@ -200,7 +200,10 @@ def insert_archive(
     connection: sqlite3.Connection, comparison_id: str, archive: Archive, found: Mapping[str, Sequence[StoredKey]]
 ) -> None:
     """Add an imported comparison. `found`: the cache keys of its runs, under their ids here, in their order."""
-    insert(connection, "comparisons", dict(archive.comparison) | {"id": comparison_id})
+    ids = {str(run.values["id"]): run_id for run, run_id in zip(archive.runs, found, strict=True)}
+    play_offs = [row.renamed(ids).to_json() for row in stored_play_offs(archive.comparison["play_offs"])]
+    own = {"id": comparison_id, "play_offs": json.dumps(play_offs)}
+    insert(connection, "comparisons", dict(archive.comparison) | own)
     if archive.source is not None:
         insert(connection, "sources", {"comparison_id": comparison_id, "text": archive.source})
     for position, (run, run_id) in enumerate(zip(archive.runs, found, strict=True)):

@@ -17,6 +17,7 @@ from compilescope.domain.standing import progress, when_failed
 from compilescope.ui.findings import Findings
 from compilescope.ui.state import AppState
 
+JUDGING = "Judging what was measured…"
 UNTOUCHED = "torch.compile gave the model back as it was, without an error."
 
 
@@ -96,6 +97,12 @@ def _busy(state: AppState, findings: Findings) -> Answer:
     number = runs.index(current) + 1 if current else min(done + 1, len(runs))
     if state.is_stopping:
         return Answer(title="Stopping…", text="The processes of the run are being ended.", tone="busy", action="stop")
+    if state.play_off is not None:
+        text = "They cannot be told apart by their own runs, so they are timed in turns in one process."
+        title = f"{state.play_off.label}: {progress(state.play_off)}"
+        return Answer(title=title, text=text, tone="busy", action="stop")
+    if done == len(runs):
+        return Answer(title=JUDGING, tone="busy", action="stop")
     name = current.label if current else "the next configuration"
     title = f"{name}: {progress(current)}" if current else f"Starting {name}"
     at_once = f", {len(state.running)} at once" if len(state.running) > 1 else ""
@@ -148,7 +155,7 @@ def _conclusion(runs: Sequence[Run], findings: Findings) -> Answer:
     recommendation = findings.recommendation
     known = [findings.of(run) for run in runs]
     if recommendation is None or any(found.verdict is None and not found.problem for found in known):
-        return Answer(title="Judging what was measured…", text="", tone="busy")
+        return Answer(title=JUDGING, tone="busy")
     alarm = _not_compiled(runs)
     if alarm:
         return Answer(

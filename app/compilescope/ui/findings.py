@@ -85,6 +85,12 @@ class Findings(QObject):
             self._recommendation = None
             self._pool.submit(self._judge, self._comparison, run)
 
+    def reconsider(self) -> None:
+        """The comparison knows more than its runs tell."""
+        self._recommendation = None
+        if not self._unjudged and self._comparison is not None:
+            self._pool.submit(self._advise, self._comparison)
+
     def close(self) -> None:
         """Wait for the judging that is under way: what it tells must not arrive after its receivers are gone."""
         self._unjudged.clear()

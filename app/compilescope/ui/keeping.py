@@ -235,6 +235,7 @@ class HistoryCommands(QObject):
             created=stored.comparison.created,
             runs=runs,
             noise_floor=stored.comparison.noise_floor,
+            play_offs=stored.comparison.play_offs,
         )
         self._show_whole(comparison, stored)
         self._session.resume([_request(row) for row in unfinished.requests])

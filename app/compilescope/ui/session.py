@@ -18,6 +18,7 @@ from compilescope.domain.workload import Task, Workload
 from compilescope.engine.calibration import calibration_requests
 from compilescope.engine.request import RunRequest, default_python, new_run_id
 from compilescope.ui.bridge import Bridge
+from compilescope.ui.playoffs import PlayOffs
 from compilescope.ui.state import BUSY, AppState
 
 
@@ -46,6 +47,8 @@ class Recording(Protocol):
 
     def heed_calibration(self, comparison: Comparison, run: Run) -> None: ...
 
+    def note_play_offs(self, comparison: Comparison) -> None: ...
+
 
 class Session(QObject):
     """Turns the user's wishes into requests, and their ends into state."""
@@ -61,6 +64,10 @@ class Session(QObject):
         self._recording = recording
         self._tasks: dict[str, tuple[Task, Run]] = {}
         self._calibration: list[Run] = []
+        self.play_offs = PlayOffs(state, recording, self)
+        self.play_offs.wanted.connect(self._play_off)
+        self.play_offs.changed.connect(self._update_activity)
+        self.play_offs.failed.connect(self.failed)
         bridge.run_started.connect(self._run_started)
         bridge.run_changed.connect(self._run_changed)
         bridge.run_ended.connect(self._run_ended)
@@ -171,12 +178,14 @@ class Session(QObject):
     def stop(self) -> None:
         """End the run in progress and what waits behind it. Always safe to call."""
         if not self._state.is_idle:
+            self.play_offs.drop()
             self._set_activity(stopping=True)
         self._engine.stop()
 
     def close(self) -> None:
         """End everything. Returns when no process is left, or after five seconds."""
         self._bridge.stop()
+        self.play_offs.close()
         self._engine.close(timeout=5.0)
 
     def name(self, run_id: str) -> str:
@@ -185,7 +194,7 @@ class Session(QObject):
         if run is not None:
             return run.label
         task, _ = self._tasks.get(run_id, ("doctor", None))
-        return "" if task in ("doctor", "calibrate") else task
+        return {"doctor": "", "calibrate": "", "playoff": "play-off"}.get(task, task)
 
     def _script(self) -> Path:
         script = self._state.script
@@ -210,11 +219,16 @@ class Session(QObject):
 
     def _submit(self, task: Task, run: Run, request: RunRequest) -> None:
         self._tasks[run.id] = (task, run)
+        if task == "run":
+            self.play_offs.note(request)
         self._bridge.watch(run)
         try:
             self._engine.submit(request)
         except AppError as error:
             self.failed.emit(error.message, error.hint)
+
+    def _play_off(self, request: RunRequest, run: Run) -> None:
+        self._submit("playoff", run, request)
 
     def _run_started(self, run_id: str) -> None:
         if self._task(run_id) == "run":
@@ -243,6 +257,10 @@ class Session(QObject):
         if task == "doctor" and run.outcome != "finished" and self._state.environment is None:
             self._state.set_environment(None, run.error.message if run.error else "The interpreter gave no answer.")
         self._state.end_running(run_id)
+        if task == "playoff":
+            self.play_offs.conclude(run)
+        elif task == "run" and not self._state.is_stopping:
+            self.play_offs.look()
         self._update_activity()
         if task == "calibrate":
             self._end_calibration_run(run)
@@ -257,13 +275,17 @@ class Session(QObject):
     def _task(self, run_id: str) -> Task:
         return self._tasks[run_id][0]
 
+    @property
+    def _kinds(self) -> set[Task]:
+        return {task for task, _ in self._tasks.values()}
+
     def _update_activity(self) -> None:
         self._set_activity(stopping=self._state.is_stopping)
 
     def _set_activity(self, *, stopping: bool) -> None:
-        kinds = {task for task, _ in self._tasks.values()}
+        kinds = self._kinds
         self._state.set_activity(
-            busy="run" in kinds,
+            busy=bool(kinds & {"run", "playoff"}) or self.play_offs.is_thinking,
             inspecting="inspect" in kinds,
             calibrating="calibrate" in kinds,
             stopping=stopping and bool(kinds - {"doctor"}),

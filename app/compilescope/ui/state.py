@@ -49,6 +49,8 @@ class AppState(QObject):
         self.shown_id: str | None = None
         # on several cards several runs go on at once; in the order in which they began
         self.running: list[str] = []
+        # none of the comparison's runs
+        self.play_off: Run | None = None
         # how long runs of this script took, the newest first
         self.earlier: tuple[Earlier, ...] = ()
         self.is_busy = False
@@ -175,6 +177,10 @@ class AppState(QObject):
             if self._follows and self.running:
                 self._show(self.running[0])
             self.activity_changed.emit()
+
+    def set_play_off(self, run: Run | None) -> None:
+        self.play_off = run
+        self.activity_changed.emit()
 
     def set_earlier(self, script: Path, earlier: Sequence[Earlier]) -> None:
         """What is known of earlier runs of a script; of interest while it is the one that is open."""

@@ -16,6 +16,7 @@ from compilescope.worker.steps import Recipe, Side
 
 # torch's own backends that build no code; whatever else there is may ask for Inductor
 _WITHOUT_INDUCTOR = ("eager", "aot_eager", "aot_eager_decomp_partition")
+TORCHS_OWN = ("inductor", "cudagraphs", *_WITHOUT_INDUCTOR)
 
 
 def load(backend: str, device: torch.device, emit: Callable[[Event], None], *, notes_kernels: bool) -> None:
@@ -55,7 +56,11 @@ def preload_triton() -> None:
 
 
 def compiled_side(
-    model: nn.Module, config: Config, recipe: Recipe, extra: Mapping[str, OptionValue] | None = None
+    model: nn.Module,
+    config: Config,
+    recipe: Recipe,
+    extra: Mapping[str, OptionValue] | None = None,
+    name: str = "compiled",
 ) -> Side:
     """The compiled side of a model: the model is compiled, or its whole training step, as the configuration says."""
 
@@ -63,8 +68,8 @@ def compiled_side(
         return compile_callable(work, config, extra)
 
     if config.scope == "step" and recipe.training:
-        return Side("compiled", model, model, recipe, compile_step=compiled)
-    return Side("compiled", model, compiled(model), recipe)
+        return Side(name, model, model, recipe, compile_step=compiled)
+    return Side(name, model, compiled(model), recipe)
 
 
 def compile_callable(work: Any, config: Config, extra: Mapping[str, OptionValue] | None = None) -> Any:

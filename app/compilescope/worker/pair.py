@@ -26,6 +26,7 @@ from compilescope.worker.inputs import Inputs, duplicate
 from compilescope.worker.instances import Instance, Script
 from compilescope.worker.likeness import common, synchronise
 from compilescope.worker.models import holds_compiled_functions, room, state, storage_bytes
+from compilescope.worker.steps import Side
 
 LOADED_TWICE, COPIED, REBUILT, SHARED = "loaded_twice", "copied", "rebuilt", "shared"
 # a script that trains, downloads or reads large files does not do so twice
@@ -214,6 +215,12 @@ class Pairs:
 
     def _shared(self) -> Pair:
         return self._pair(self._first, self._first, SHARED)
+
+
+def belongs(side: Side, instance: Instance) -> Side:
+    """A side's calls find the modules of its own load, and what they may change is that load's."""
+    side.own, side.home, side.follows = instance.globals(), instance.at_home, instance.follows
+    return side
 
 
 class _CannotError(Exception):

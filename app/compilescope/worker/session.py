@@ -77,7 +77,12 @@ class Session:
         with self.stage_of("start"):
             if not self._start():
                 return
-        if self.job.task != "doctor":
+        if self.job.task == "playoff":
+            # torch is imported only now
+            from compilescope.worker.playoff import PlayOff
+
+            PlayOff(self.job, self.channel, self.stage_of).run()
+        elif self.job.task != "doctor":
             bench = self._bench()
             bench.load(both=self.job.task in MEASURED)
             if self.job.task in MEASURED:

@@ -10,6 +10,7 @@ from compilescope.domain.config import Config
 from compilescope.domain.workload import Workload
 from compilescope.worker.compiling import compiled_side
 from compilescope.worker.instances import Instance
+from compilescope.worker.pair import belongs
 from compilescope.worker.steps import Recipe, Side
 
 STANCE = "force_eager"
@@ -31,17 +32,11 @@ class SideMaker:
 
     def eager(self, instance: Instance, name: str = "eager") -> Side:
         """An uncompiled side."""
-        side = _belongs(Side(name, instance.model, instance.model, self.recipe(instance)), instance)
+        side = belongs(Side(name, instance.model, instance.model, self.recipe(instance)), instance)
         side.stance = STANCE if self.needs_stance else None
         return side
 
     def compiled(self, instance: Instance, recipe: Recipe | None = None) -> Side:
         if not self.compiles:
             return self.eager(instance, "compiled")
-        return _belongs(compiled_side(instance.model, self.config, recipe or self.recipe(instance)), instance)
-
-
-def _belongs(side: Side, instance: Instance) -> Side:
-    """A side's calls find the modules of its own load, and what they may change is that load's."""
-    side.own, side.home, side.follows = instance.globals(), instance.at_home, instance.follows
-    return side
+        return belongs(compiled_side(instance.model, self.config, recipe or self.recipe(instance)), instance)

@@ -10,7 +10,9 @@ import pytest
 from compilescope.domain import events as e
 from compilescope.domain.advice import Advice, advise
 from compilescope.domain.config import Config
+from compilescope.domain.playoff import PlayOff
 from compilescope.domain.run import Run
+from compilescope.domain.statistics import Interval
 from compilescope.domain.trace.records import read_trace
 from compilescope.domain.trace.translator import TraceTranslator
 from compilescope.domain.workload import Workload
@@ -172,6 +174,17 @@ def test_that_autotuning_without_a_gain_is_told_beside_the_plain_run(make_run: R
     assert "autotune_not_worth_it" in [advice.code for advice in advise(tuned, [plain, tuned])]
     assert "autotune_not_worth_it" not in [advice.code for advice in advise(better, [plain, better])]
     assert "autotune_not_worth_it" not in [advice.code for advice in advise(plain, [plain, tuned])]
+
+
+def test_that_a_play_off_that_autotuning_won_is_no_loss_to_speak_of(make_run: RunMaker):
+    plain = make_run("plain", speedup=1.5)
+    tuned = make_run("tuned", speedup=1.5, config=Config(mode="max-autotune"), seed=1)
+    _slow_first_call(tuned)
+    won = PlayOff(one="tuned", two="plain", ratio=Interval(value=1.04, low=1.03, high=1.05))
+
+    found = advise(tuned, [plain, tuned], play_offs=[won])
+
+    assert "autotune_not_worth_it" not in [advice.code for advice in found]
 
 
 def test_that_runs_of_another_workload_are_no_measure_for_autotuning(make_run: RunMaker):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ import pytest
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison, Recommendation, recommend
 from compilescope.domain.config import Config
+from compilescope.domain.playoff import PlayOff, outcome
 from compilescope.domain.prose import headline, sentences, summary
 from compilescope.domain.ranking import allowing_for, is_apart, pooled, relative
+from compilescope.domain.rematch import next_pair
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import Interval, Pairs
+from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
 
@@ -188,3 +192,163 @@ def test_that_a_pair_is_apart_more_seldom_among_many():
 
     assert is_apart(one, two, 0.005) and not is_apart(one, two, 0.005, comparisons=6)
     assert relative(one, two).value == pytest.approx(1.2 / 1.15)
+
+
+def played(one: str, two: str, value: float, half: float = 0.005, **options: Any) -> PlayOff:
+    ratio = Interval(value=value, low=value - half, high=value + half)
+    return PlayOff(one=one, two=two, ratio=ratio, **options)
+
+
+def after(runs: list[Run], *play_offs: PlayOff) -> Recommendation:
+    found = recommend(Comparison(id="c", created=0.0, runs=runs, play_offs=list(play_offs)))
+    assert found is not None
+    return found
+
+
+TIED = ((1.42, 1.38, 1.46), (1.43, 1.38, 1.48))
+
+
+def test_that_a_play_off_tells_apart_what_two_runs_could_not(make_run: RunMaker):
+    runs = made(make_run, *TIED)
+
+    found = after(runs, played("reduce-overhead", "default", 1.03))
+
+    assert said(*runs).run_id == "default"
+    assert (found.run_id, found.is_best, found.ties) == ("reduce-overhead", True, ())
+    assert "In a play-off reduce-overhead took 0.971 of default's time (0.966 to 0.976)." in sentences(found)
+
+
+def test_that_a_play_off_is_the_same_seen_from_the_other_side(make_run: RunMaker):
+    found = after(made(make_run, *TIED), played("default", "reduce-overhead", 1 / 1.03))
+
+    assert (found.run_id, found.is_best) == ("reduce-overhead", True)
+
+
+def test_that_two_that_tie_in_a_play_off_are_still_a_tie(make_run: RunMaker):
+    found = after(made(make_run, *TIED), played("reduce-overhead", "default", 1.002))
+
+    assert (found.run_id, [row.label for row in found.ties]) == ("default", ["reduce-overhead"])
+    assert "In a play-off reduce-overhead took 0.998 of default's time (0.993 to 1.003)." in summary(found)
+
+
+def test_that_a_play_off_counts_against_the_speedups_that_contradict_it(make_run: RunMaker):
+    # the simplest has the lower speedup, and wins all the same
+    found = after(made(make_run, *TIED), played("default", "reduce-overhead", 1.04))
+
+    assert (found.run_id, found.is_best, found.ties) == ("default", True, ())
+
+
+def test_that_the_loser_of_a_play_off_is_out_also_where_others_tie(make_run: RunMaker):
+    runs = made(make_run, *TIED, (1.41, 1.37, 1.45))
+
+    found = after(runs, played("reduce-overhead", "default", 1.03))
+
+    assert "default" not in [found.run_id, *(row.label for row in found.ties)]
+    assert not found.is_best and found.ties
+
+
+def test_that_play_offs_in_a_circle_decide_nothing(make_run: RunMaker):
+    runs = made(make_run, *TIED, (1.41, 1.37, 1.45))
+    circle = (MODES[0], MODES[1]), (MODES[1], MODES[2]), (MODES[2], MODES[0])
+
+    found = after(runs, *(played(one, two, 1.03) for one, two in circle))
+
+    assert found.run_id == "default" and len(found.ties) == 2
+
+
+def test_that_a_play_off_that_came_to_nothing_changes_nothing_and_is_told(make_run: RunMaker):
+    runs = made(make_run, *TIED)
+
+    found = after(runs, PlayOff(one="reduce-overhead", two="default", problem="The model is out of memory"))
+
+    assert found.ties == said(*runs).ties
+    text = "A play-off of reduce-overhead against default came to nothing: The model is out of memory."
+    assert text in summary(found)
+
+
+def pair(runs: list[Run], *play_offs: PlayOff, among: Collection[str] | None = None) -> tuple[str, str] | None:
+    comparison = Comparison(id="c", created=0.0, runs=runs, play_offs=list(play_offs))
+    found = next_pair(comparison, [run.id for run in runs] if among is None else among)
+    return (found[0].id, found[1].id) if found else None
+
+
+def test_that_the_strongest_of_those_that_tie_challenges_the_simplest(make_run: RunMaker):
+    runs = made(make_run, (1.41, 1.37, 1.45), (1.42, 1.38, 1.46), (1.43, 1.38, 1.48), (1.2, 1.19, 1.21))
+
+    assert pair(runs) == ("max-autotune-no-cudagraphs", "default")
+    assert pair(runs[:2]) == ("reduce-overhead", "default")
+
+
+def test_that_there_are_two_play_offs_at_most_and_one_to_two_runs(make_run: RunMaker):
+    runs = made(make_run, *[(1.42, 1.38, 1.46)] * 4)
+    first = played("reduce-overhead", "default", 1.001)
+    failed = PlayOff(one="max-autotune-no-cudagraphs", two="default", problem="it crashed")
+
+    assert pair(runs[:3]) and pair(runs[:3], first) is None
+    assert pair(runs, first) == ("max-autotune-no-cudagraphs", "default")
+    assert pair(runs, first, failed) is None
+
+
+def test_that_two_that_have_met_do_not_meet_again(make_run: RunMaker):
+    runs = made(make_run, *TIED) + made(make_run, (1.2, 1.19, 1.21), (1.1, 1.09, 1.11))
+
+    assert pair(runs, played("default", "reduce-overhead", 1.001)) is None
+
+
+@pytest.mark.parametrize(
+    "intervals",
+    [
+        [(1.8, 1.78, 1.82), (1.42, 1.40, 1.44)],  # apart
+        [(1.42, 1.41999, 1.42001), (1.42, 1.41999, 1.42001)],  # within the noise floor
+        [(1.42, 1.38, 1.46), (1.03, 0.92, 1.15)],  # one is not shown to be faster than eager
+        [(1.0, 0.99, 1.01), (1.0, 0.99, 1.01)],
+    ],
+)
+def test_that_nothing_is_played_for_where_it_cannot_matter(
+    make_run: RunMaker, intervals: list[tuple[float, float, float]]
+):
+    assert pair(made(make_run, *intervals)) is None
+
+
+def test_that_runs_of_the_same_code_do_not_meet(make_run: RunMaker):
+    assert pair(made(make_run, *TIED, extra=code("a"))) is None
+
+
+def test_that_a_run_past_its_recompile_limit_or_of_another_day_does_not_play(make_run: RunMaker):
+    runs = made(make_run, *TIED)
+
+    assert pair(runs, among=["default"]) is None
+    assert pair(made(make_run, *TIED, extra=[e.RecompileLimit(limit=8)])) is None
+
+
+def test_that_runs_of_different_workloads_do_not_meet(make_run: RunMaker):
+    training = Workload(script="model.py", phase="training")
+    runs = [make_run("one", interval=TIED[0]), make_run("two", interval=TIED[1], workload=training)]
+
+    assert pair(runs) is None
+
+
+def test_that_a_stopped_play_off_counts_as_none_and_a_failed_one_says_why(make_run: RunMaker):
+    one, two = made(make_run, *TIED)
+    error = e.RunError(stage="load", type="ValueError", message="No such table.\nAnd more.")
+
+    assert outcome(make_run("p", ended=e.Ended(outcome="stopped")), one, two) is None
+    failed = outcome(make_run("p", ended=e.Ended(outcome="failed", error=error)), one, two)
+    assert failed == PlayOff(one="default", two="reduce-overhead", problem="No such table")
+    empty = outcome(make_run("p", blocks=0), one, two)
+    assert empty is not None and empty.ratio is None and empty.problem
+    found = outcome(make_run("p", interval=(1.1, 1.05, 1.15)), one, two)
+    assert found == PlayOff(one="default", two="reduce-overhead", ratio=Interval(value=1.1, low=1.05, high=1.15))
+
+
+@pytest.mark.parametrize(
+    "value", [{}, [], {"one": "a"}, {"one": 1, "two": "b"}, {"one": "a", "two": "b", "ratio": {"value": -1.0}}]
+)
+def test_that_what_is_no_play_off_is_refused(value: Any):
+    with pytest.raises((ValueError, TypeError)):
+        PlayOff.from_json(value)
+
+
+def test_that_a_play_off_survives_its_json():
+    for row in (played("a", "b", 1.1), PlayOff(one="a", two="b", problem="it crashed")):
+        assert PlayOff.from_json(json.loads(json.dumps(row.to_json()))) == row

@@ -18,9 +18,11 @@ from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
 from compilescope.domain.figures import FIGURES
+from compilescope.domain.playoff import PlayOff
 from compilescope.domain.results import comparison_json, finite
 from compilescope.domain.run import Run
 from compilescope.domain.savedtraces import read_saved, saved_json
+from compilescope.domain.statistics import Interval
 from compilescope.domain.workload import Workload
 
 RunMaker = Callable[..., Run]
@@ -139,6 +141,20 @@ def resolved(schema: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
         return resolved(found, whole)
     choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
     return resolved(choices[0], whole) if choices else schema
+
+
+def test_that_play_offs_fit_the_schema(validator: jsonschema.Draft202012Validator, make_run: RunMaker):
+    played = PlayOff(one="a", two="b", ratio=Interval(value=1.03, low=1.02, high=1.04))
+    failed = PlayOff(one="b", two="a", problem="it crashed")
+    runs = [make_run(name) for name in "ab"]
+    value = comparison_json(Comparison(id="c", created=0.0, runs=runs, play_offs=[played, failed]))
+
+    validator.validate(value)
+    assert list(undescribed(value, validator.schema, validator.schema)) == []
+    assert [(row["ratio"] is None, row["problem"]) for row in value["play_offs"]] == [
+        (False, None),
+        (True, "it crashed"),
+    ]
 
 
 def test_that_an_empty_comparison_fits_the_schema(validator: jsonschema.Draft202012Validator):

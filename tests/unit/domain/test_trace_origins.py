@@ -9,7 +9,6 @@ import pytest
 
 from compilescope.domain import events as e
 from compilescope.domain.config import Config
-from compilescope.domain.measures import measure
 from compilescope.domain.run import Run
 from compilescope.domain.story_json import story_json
 from compilescope.domain.trace import Entrance, TraceRecord, TraceTranslator
@@ -153,7 +152,7 @@ def test_that_what_lies_in_the_step_is_counted_and_worded_apart() -> None:
     )
     story = run.story
     assert story is not None
-    told = story_json(run, measure(run))
+    told = story_json(run)
 
     assert story_reasons(run)[0] == "1 graph break at model.py:9."
     assert step_sentence(story).startswith("2 graph breaks and 1 recompile lie in the training step around the model")

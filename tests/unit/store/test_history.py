@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +13,17 @@ from fakes.comparisons import eight_configs, run_events
 from compilescope.domain import events as e
 from compilescope.domain.comparison import Comparison
 from compilescope.domain.config import Config
+from compilescope.domain.playoff import PlayOff
 from compilescope.domain.results import comparison_json
 from compilescope.domain.run import Run
+from compilescope.domain.statistics import Interval
 from compilescope.domain.workload import Workload
 from compilescope.store.exchange import HistoryError
 from compilescope.store.history import History
 from compilescope.store.records import StoredRequest
 
 Opener = Callable[[], History]
+PLAY_OFF = PlayOff(one="first-1", two="first-0", ratio=Interval(value=1.03, low=1.02, high=1.04))
 
 
 def record(history: History, name: str = "first", *, script: str = "encoder.py", count: int = 2) -> Comparison:
@@ -159,6 +163,8 @@ def test_that_an_exported_file_opens_elsewhere_with_the_same_results(open_histor
     script.write_text("# größer\n", encoding="utf-8")
     history = open_history()
     live = record(history, script=str(script))
+    live.play_offs.append(PLAY_OFF)
+    history.set_play_offs(live)
     history.set_tags("first", ["größer"])
     history.flush()
     history.export("first", tmp_path / "first.compilescope")
@@ -175,6 +181,8 @@ def test_that_an_exported_file_opens_elsewhere_with_the_same_results(open_histor
 def test_that_importing_what_is_there_already_adds_a_second_one(open_history: Opener, tmp_path: Path) -> None:
     history = open_history()
     live = record(history)
+    live.play_offs.append(PLAY_OFF)
+    history.set_play_offs(live)
     history.flush()
     history.export("first", tmp_path / "first.compilescope")
 
@@ -182,7 +190,37 @@ def test_that_importing_what_is_there_already_adds_a_second_one(open_history: Op
 
     assert name != "first"
     assert len(history.comparisons()) == 2
-    assert len(history.load(name).runs) == len(live.runs)
+    second = history.load(name)
+    assert len(second.runs) == len(live.runs)
+    assert [(row.one, row.two) for row in second.play_offs] == [(second.runs[1].id, second.runs[0].id)]
+
+
+def test_that_play_offs_are_kept(open_history: Opener) -> None:
+    history = open_history()
+    live = record(history)
+    live.play_offs += [PLAY_OFF, PlayOff(one="first-0", two="first-1", problem="it crashed")]
+    history.set_play_offs(live)
+    history.flush()
+
+    assert history.load("first").play_offs == live.play_offs
+    assert [row.runs for row in history.comparisons()] == [2]
+
+
+@pytest.mark.parametrize("value", [7, "text", [[]], [{"one": "a"}], [{"one": "a", "two": "b", "ratio": {"value": -1}}]])
+def test_that_an_export_with_odd_play_offs_is_refused(open_history: Opener, tmp_path: Path, value: object) -> None:
+    history = open_history()
+    record(history)
+    history.flush()
+    history.export("first", tmp_path / "first.compilescope")
+    with zipfile.ZipFile(tmp_path / "first.compilescope") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["comparison.json"] = json.dumps(json.loads(members["comparison.json"]) | {"play_offs": value}).encode()
+    with zipfile.ZipFile(tmp_path / "odd.compilescope", "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+    with pytest.raises(HistoryError, match="no comparison that CompileScope exported"):
+        history.import_(tmp_path / "odd.compilescope")
 
 
 def test_that_a_file_that_is_no_export_is_refused_with_a_sentence(open_history: Opener, tmp_path: Path) -> None:

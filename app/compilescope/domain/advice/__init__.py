@@ -13,6 +13,7 @@ from compilescope.domain.advice.rule import Advice, Case, Source
 from compilescope.domain.events import Warning
 from compilescope.domain.faults import HINT, fault
 from compilescope.domain.measures import measure
+from compilescope.domain.playoff import PlayOff
 from compilescope.domain.run import Run
 from compilescope.domain.statistics import NOISE_FLOOR
 
@@ -21,19 +22,28 @@ __all__ = ["Advice", "Source", "advise"]
 _SEVERITIES = ("problem", "cost", "note")
 
 
-def advise(run: Run, others: Sequence[Run] = (), noise_floor: float = NOISE_FLOOR) -> tuple[Advice, ...]:
+def advise(
+    run: Run, others: Sequence[Run] = (), noise_floor: float = NOISE_FLOOR, play_offs: Sequence[PlayOff] = ()
+) -> tuple[Advice, ...]:
     """Advice on a run, the gravest first; `others` are the other runs of its comparison."""
-    return advise_with_faults(run, others, noise_floor)[0]
+    return advise_with_faults(run, others, noise_floor, play_offs)[0]
 
 
 def advise_with_faults(
-    run: Run, others: Sequence[Run] = (), noise_floor: float = NOISE_FLOOR
+    run: Run, others: Sequence[Run] = (), noise_floor: float = NOISE_FLOOR, play_offs: Sequence[PlayOff] = ()
 ) -> tuple[tuple[Advice, ...], tuple[Warning, ...]]:
     """The same, with a warning for each rule that failed: what was measured must not be lost by what comments on it."""
     if run.story is None:
         return (), ()
     others = [other for other in others if other is not run]
-    case = Case(run=run, story=run.story, measures=measure(run), others=others, noise_floor=noise_floor)
+    case = Case(
+        run=run,
+        story=run.story,
+        measures=measure(run),
+        others=others,
+        noise_floor=noise_floor,
+        play_offs=play_offs,
+    )
     rules = (*breaks.RULES, *recompiles.RULES, *timing.RULES, *caches.RULES, *noise.RULES)
     found: list[Advice] = []
     faults: list[Warning] = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from compilescope.domain import words
 from compilescope.domain.events import Place
 from compilescope.domain.measures import Measures
+from compilescope.domain.playoff import PlayOff
 from compilescope.domain.run import ProcessStory, Run
 from compilescope.domain.verdict import Verdict, judge
 
@@ -77,13 +78,14 @@ class Advice:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A run that is over or far enough, its figures, and the other runs of its comparison."""
+    """A run that is over or far enough, its figures, and the other runs of its comparison with their play-offs."""
 
     run: Run
     story: ProcessStory
     measures: Measures
     others: Sequence[Run]
     noise_floor: float
+    play_offs: Sequence[PlayOff] = ()
 
     @property
     def verdict(self) -> Verdict | None:

@@ -20,6 +20,7 @@ from compilescope.domain.advice.rule import (
 )
 from compilescope.domain.comparison import interval_text, judge
 from compilescope.domain.measures import measure
+from compilescope.domain.playoff import between
 from compilescope.domain.ranking import choose, relative
 from compilescope.domain.run import COMPILED, Run
 from compilescope.domain.statistics import TOO_NOISY, difference
@@ -192,7 +193,8 @@ def _does_without_autotuning(other: Run, case: Case) -> bool:
         return False
     if own is None or figures.speedup is None or verdict is None or verdict.kind != "faster":
         return False
-    gain = relative(own, figures.speedup)
+    played = between(case.play_offs, (case.run.id,), (other.id,))
+    gain = (played and played.ratio) or relative(own, figures.speedup)
     is_as_good = difference(gain, case.noise_floor) != "faster" and gain.high <= 1 + TOO_NOISY
     return is_as_good and figures.cold_first_call_s < first
 
